@@ -1,0 +1,121 @@
+// Files as Pawl needs them: whole reads with a cap, durable atomic writes, trees that are walked and
+// removed without ever following a link. Paths are taken as given; nothing here expands or guesses.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+
+namespace pawl::os {
+
+using Path = std::filesystem::path;
+
+// Owns a descriptor; closed on destruction.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() { Reset(); }
+  Fd(Fd&& other) noexcept : fd_(other.Release()) {}
+  Fd& operator=(Fd&& other) noexcept;
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int Release();
+  void Reset();
+
+ private:
+  int fd_ = -1;
+};
+
+// Whole content of a regular file; refuses anything else, and sizes above `max_bytes`. Never
+// follows a link in the last component when `follow_links` is false.
+struct ReadOptions {
+  std::uint64_t max_bytes = std::uint64_t{64} << 20;
+  bool follow_links = true;
+};
+Result<std::string> ReadFile(const Path& path, const ReadOptions& options = {});
+
+// Writes through a temporary file in the same folder and renames it over `path`. When `durable`,
+// data and folder are synced first: after OkStatus() the content survives power loss.
+struct WriteOptions {
+  mode_t mode = 0644;
+  bool durable = true;
+};
+Status WriteFileAtomic(const Path& path, std::string_view bytes, const WriteOptions& options = {});
+
+Status SyncFolder(const Path& folder);
+Status MakeFolders(const Path& folder, mode_t mode = 0755);
+bool Exists(const Path& path);
+
+// Removes a file or a whole tree, entering no link and making unreadable folders readable on the
+// way. Absence is success.
+Status RemoveTree(const Path& path);
+
+// Copies a tree with modes and modification times; data by reflink where the file system can.
+// Links are copied as links. `destination` must not exist.
+Status CopyTree(const Path& source, const Path& destination);
+
+enum class FileKind { kRegular, kFolder, kLink, kOther };
+struct TreeEntry {
+  std::string relative;  // with '/', no leading "./"
+  FileKind kind = FileKind::kRegular;
+  mode_t mode = 0;
+  std::uint64_t size_bytes = 0;
+};
+// Every entry below `root`, sorted by name; links are reported, never followed.
+Result<std::vector<TreeEntry>> ListTree(const Path& root);
+
+Result<Sha256> HashFile(const Path& path);
+
+// What identifies unchanged content without reading it: device, inode, size, mtime and ctime in ns.
+struct FileStamp {
+  std::uint64_t device = 0, inode = 0, size_bytes = 0;
+  std::int64_t mtime_ns = 0, ctime_ns = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+Result<FileStamp> StampFile(const Path& path);
+
+// An exclusive lock that dies with this process and is inherited by no child (open file description
+// lock on a close-on-exec descriptor). kBusy names the holder when it left a note in the file.
+class FileLock {
+ public:
+  static Result<FileLock> Acquire(const Path& path, std::string_view note);
+
+ private:
+  explicit FileLock(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+// A private folder below `parent`, removed with its content on destruction unless Keep() was called.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> Make(const Path& parent, std::string_view prefix);
+  ~ScratchFolder();
+  ScratchFolder(ScratchFolder&& other) noexcept;
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const Path& path() const { return path_; }
+  Path Keep();
+
+ private:
+  explicit ScratchFolder(Path path) : path_(std::move(path)) {}
+  Path path_;
+};
+
+// The folder of the running executable, and a program on PATH (empty when absent).
+Path ExecutableFolder();
+Path FindProgram(std::string_view name);
+
+}  // namespace pawl::os

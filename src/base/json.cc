@@ -136,32 +136,47 @@ std::string FormatDouble(double value) {
 
 namespace {
 
+// The letter of the two-character escape that Python also uses; 0 when there is none.
+char ShortEscape(unsigned char byte) {
+  switch (byte) {
+    case '"':
+    case '\\':
+      return static_cast<char>(byte);
+    case '\n':
+      return 'n';
+    case '\t':
+      return 't';
+    case '\r':
+      return 'r';
+    case '\b':
+      return 'b';
+    case '\f':
+      return 'f';
+    default:
+      return 0;
+  }
+}
+
+// Malformed UTF-8 is written as U+FFFD: what Pawl writes, Pawl must be able to read.
 void AppendEscaped(std::string& out, std::string_view text, bool ascii_only) {
   out += '"';
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte == '"' || byte == '\\') {
+    if (const char letter = ShortEscape(byte)) {
       out += '\\';
-      out += static_cast<char>(byte);
+      out += letter;
       ++i;
-    } else if (byte == '\n' || byte == '\t' || byte == '\r') {
-      out += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
-      ++i;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      AppendFormat(out, "\\u{:04x}", static_cast<unsigned>(byte));
-      ++i;
-    } else if (byte < 0x80 || !ascii_only) {
-      out += static_cast<char>(byte);
-      ++i;
+      continue;
+    }
+    const CodePoint point = DecodeUtf8(text, i);
+    i += point.length;
+    if (point.value >= 0x20 && point.value != 0x7f && (point.value < 0x80 || !ascii_only)) {
+      AppendUtf8(out, point.value);
+    } else if (point.value >= 0x10000) {
+      const std::uint32_t rest = point.value - 0x10000;
+      AppendFormat(out, "\\u{:04x}\\u{:04x}", 0xd800 + (rest >> 10U), 0xdc00 + (rest & 0x3ffU));
     } else {
-      const CodePoint point = DecodeUtf8(text, i);
-      i += point.length;
-      if (point.value >= 0x10000) {
-        const std::uint32_t rest = point.value - 0x10000;
-        AppendFormat(out, "\\u{:04x}\\u{:04x}", 0xd800 + (rest >> 10), 0xdc00 + (rest & 0x3ff));
-      } else {
-        AppendFormat(out, "\\u{:04x}", point.value);
-      }
+      AppendFormat(out, "\\u{:04x}", point.value);
     }
   }
   out += '"';

@@ -10,10 +10,10 @@
 namespace pawl::os {
 
 struct Gpu {
-  std::string name;                 // "NVIDIA RTX A5500"
+  std::string name;  // "NVIDIA RTX A5500"
   std::string uuid;
   std::string driver;
-  std::string compute_capability;   // "8.6"
+  std::string compute_capability;  // "8.6"
   std::uint64_t memory_mb = 0;
 };
 
@@ -21,12 +21,12 @@ struct Machine {
   std::string hostname, kernel, os_name, cpu_model;
   int cpus = 0;
   std::uint64_t memory_mb = 0;
-  std::string compiler;             // first line of c++ --version, empty when absent
+  std::string compiler;  // first line of c++ --version, empty when absent
   std::string cuda_compiler;
-  std::vector<Gpu> gpus;            // by nvidia-smi; empty without it
-  std::string gpu_note;             // why `gpus` is empty
+  std::vector<Gpu> gpus;  // by nvidia-smi; empty without it
+  std::string gpu_note;   // why `gpus` is empty
 
-  Json ToJson() const;              // also the keys of dit-ar's environment.json
+  Json ToJson() const;  // also the keys of dit-ar's environment.json
 };
 
 // Takes milliseconds without a GPU; at most 20 s for a hanging nvidia-smi.

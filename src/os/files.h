@@ -1,5 +1,6 @@
-// Files as Pawl needs them: whole reads with a cap, durable atomic writes, trees that are walked and
-// removed without ever following a link. Paths are taken as given; nothing here expands or guesses.
+// Files as Pawl needs them: whole reads with a cap, durable atomic writes, trees that are walked
+// and removed without ever following a link. Paths are taken as given; nothing here expands or
+// guesses.
 #pragma once
 
 #include <sys/types.h>
@@ -56,6 +57,7 @@ Status WriteFileAtomic(const Path& path, std::string_view bytes, const WriteOpti
 
 Status SyncFolder(const Path& folder);
 Status MakeFolders(const Path& folder, mode_t mode = 0755);
+// Follows links: a dangling link does not exist.
 bool Exists(const Path& path);
 
 // Removes a file or a whole tree, entering no link and making unreadable folders readable on the
@@ -97,7 +99,8 @@ class FileLock {
   Fd fd_;
 };
 
-// A private folder below `parent`, removed with its content on destruction unless Keep() was called.
+// A private folder below `parent`, removed with its content on destruction unless Keep() was
+// called.
 class ScratchFolder {
  public:
   static Result<ScratchFolder> Make(const Path& parent, std::string_view prefix);

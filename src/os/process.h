@@ -14,10 +14,10 @@
 namespace pawl::os {
 
 struct ToolCall {
-  std::vector<std::string> argv;      // argv[0] is looked up on PATH
-  std::vector<std::string> env;       // "NAME=value", the whole environment; see BasicEnvironment
-  Path cwd;                           // empty: the caller's
-  std::string input;                  // standard input; /dev/null when empty
+  std::vector<std::string> argv{};  // argv[0] is looked up on PATH
+  std::vector<std::string> env{};   // "NAME=value", the whole environment; see BasicEnvironment
+  Path cwd{};                       // empty: the caller's
+  std::string input{};              // standard input; /dev/null when empty
   std::chrono::milliseconds timeout{60'000};
   std::uint64_t max_output_bytes = std::uint64_t{256} << 20;
 };
@@ -41,5 +41,7 @@ std::vector<std::string> BasicEnvironment();
 // SIGINT and SIGTERM set a flag instead of ending the process; long operations look at it.
 void InstallStopSignals();
 bool StopRequested();
+// Readable as soon as a stop is requested, for poll(); -1 before InstallStopSignals().
+int StopDescriptor();
 
 }  // namespace pawl::os

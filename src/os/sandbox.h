@@ -1,6 +1,6 @@
 // Runs a foreign command apart from Pawl: what it may see, write and use up, and how it ends. One
-// ladder of isolation levels (DESIGN: L3 bubblewrap, L2 own uid where possible + Landlock + seccomp,
-// L1 process group and rlimits, L0 nothing), probed once and shown in every verdict.
+// ladder of isolation levels (DESIGN: L3 bubblewrap, L2 own uid where possible + Landlock +
+// seccomp, L1 process group and rlimits, L0 nothing), probed once and shown in every verdict.
 //
 // L3: bubblewrap with all namespaces; as root the mounts are made first and pawl-shim drops to an
 // unprivileged uid without capabilities inside. When RunSandboxed returns, nothing that the command
@@ -29,11 +29,11 @@ std::optional<IsolationLevel> ParseLevel(std::string_view name);
 // install or change to climb.
 struct SandboxProbe {
   IsolationLevel level = IsolationLevel::kL0;
-  std::string bwrap;            // path, empty when absent or not working
+  std::string bwrap;  // path, empty when absent or not working
   int landlock_abi = 0;
   bool seccomp = false;
-  bool own_uid = false;         // commands run under a uid that is not the caller's
-  std::string memory_bound;     // "cgroup-v2", "cgroup-v1" or "watch" (Pawl sums resident memory)
+  bool own_uid = false;      // commands run under a uid that is not the caller's
+  std::string memory_bound;  // "cgroup-v2", "cgroup-v1" or "watch" (Pawl sums resident memory)
   std::vector<std::string> findings;
 
   Json ToJson() const;
@@ -59,19 +59,19 @@ struct SandboxLimits {
 
 struct SandboxSpec {
   IsolationLevel level = IsolationLevel::kL3;
-  std::vector<Mount> mounts;          // in order; later ones lie over earlier ones
-  std::vector<std::string> env;       // "NAME=value", complete
-  std::vector<std::string> argv;      // run as is; a shell command is {"/bin/sh", "-c", text}
-  Path cwd;                           // inside
-  Path log;                           // host file that receives stdout and stderr
+  std::vector<Mount> mounts{};      // in order; later ones lie over earlier ones
+  std::vector<std::string> env{};   // "NAME=value", complete
+  std::vector<std::string> argv{};  // run as is; a shell command is {"/bin/sh", "-c", text}
+  Path cwd{};                       // inside
+  Path log{};                       // host file that receives stdout and stderr
   bool network = false;
-  bool gpu = false;                   // bind the NVIDIA device nodes, driver files and /proc parts
-  SandboxLimits limits;
+  bool gpu = false;  // bind the NVIDIA device nodes, driver files and /proc parts
+  SandboxLimits limits{};
 };
 
 enum class RunEnd {
-  kExited,       // exit_code holds
-  kSignalled,    // signal holds
+  kExited,     // exit_code holds
+  kSignalled,  // signal holds
   kTimeout,
   kOutOfMemory,  // killed by the memory bound
   kCancelled,    // Pawl was asked to stop
@@ -84,9 +84,9 @@ struct RunOutcome {
   int exit_code = 0;
   int signal = 0;
   double wall_s = 0;
-  double cpu_s = 0;                    // user + system of the whole tree
-  std::uint64_t peak_rss_bytes = 0;    // largest resident size of one process of the tree
-  std::uint64_t log_bytes = 0;         // written by the command, before the cut
+  double cpu_s = 0;                  // user + system of the whole tree
+  std::uint64_t peak_rss_bytes = 0;  // largest resident size of one process of the tree
+  std::uint64_t log_bytes = 0;       // written by the command, before the cut
   bool log_cut = false;
   IsolationLevel level = IsolationLevel::kL0;
 

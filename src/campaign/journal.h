@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +83,7 @@ struct ExperimentRow {
   std::string quality;           // "pass", or reasons joined with "; "
   std::string trust, level;
   std::string run_dir;           // absolute, as in results.tsv
+  std::string diff_sha256;       // artifact: unified diff incumbent..candidate, "" before intake
 };
 
 struct ExperimentFilter {
@@ -107,6 +109,7 @@ class Journal {
     std::int64_t campaign = 0;
     CommitId commit, parent, incumbent;
     std::string description, classification, source, expects, track, proposer, run_dir;
+    std::string diff_sha256;  // artifact, flushed before
     Json facts;  // CandidateFacts: changed paths, line counts
   };
   Result<std::int64_t> Admit(const Admission& admission);
@@ -136,6 +139,10 @@ class Journal {
   Result<CampaignRow> GetCampaign(std::int64_t id) const;
   Result<std::vector<ExperimentRow>> Experiments(const ExperimentFilter& filter) const;
   Result<ExperimentRow> GetExperiment(std::int64_t id) const;
+  // Decided experiments of a campaign by verdict name.
+  Result<std::map<std::string, std::int64_t>> VerdictCounts(std::int64_t campaign) const;
+  // Whether some keep of the campaign stands under trust `shared`.
+  Result<bool> HasSharedKeep(std::int64_t campaign) const;
   Result<std::vector<RunRecord>> Runs(std::int64_t experiment) const;
   Result<Json> Evidence(std::int64_t experiment) const;  // body of its verdict event
   // Experiments admitted but not decided, oldest first.

@@ -1,0 +1,49 @@
+// What a bench on the device leaves behind: a JSON record that says on which machine, with which
+// libraries and by which command each row was measured, and how far it is from its floor. The
+// ceilings behind the floors are measured by the same process just before the rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+struct CUstream_st;
+
+namespace lab::cuda {
+
+struct BenchRow {
+  std::string name;
+  std::vector<double> samples_ms;  // sorted
+  double flops = 0;
+  double bytes = 0;             // that must cross device memory at least
+  pawl::JsonObject details;     // whatever else the bench knows: shape, engine, ...
+};
+
+class BenchRecord {
+ public:
+  // Describes the current device and measures its ceilings: a bf16 product of 8192 cubed through
+  // cuBLASLt, a copy of 1 GiB within device memory. Takes about a second.
+  static pawl::Result<BenchRecord> Create(std::string bench, std::string command,
+                                          CUstream_st* stream);
+
+  void SetLibrary(std::string name, std::string version);
+  void Add(const BenchRow& row);
+
+  // The longer of flops and bytes over the ceilings.
+  double FloorMs(double flops, double bytes) const;
+  // Writes the record as JSON.
+  pawl::Status Write(const std::string& path) const;
+  const pawl::Json& json() const { return json_; }
+
+ private:
+  pawl::Json json_;
+  double bf16_flops_per_s_ = 0;
+  double copy_bytes_per_s_ = 0;
+};
+
+// The rows of a record (or of anything with "rows" of that form) as a Markdown table.
+std::string BenchTable(const pawl::Json& record);
+
+}  // namespace lab::cuda

@@ -43,14 +43,16 @@ std::optional<std::string> IncludedModule(std::string_view line, const Graph& ru
   return std::nullopt;
 }
 
+// Depth-first; on a cycle `path` is left as the cycle, first node repeated at the end.
 bool Visit(const Graph& graph, const std::string& node, std::vector<std::string>& path,
            std::set<std::string>& done) {
   const auto seen = std::find(path.begin(), path.end(), node);
-  path.push_back(node);
-  if (seen != path.end() - 1) {
-    path.erase(path.begin(), std::find(path.begin(), path.end(), node));
+  if (seen != path.end()) {
+    path.erase(path.begin(), seen);
+    path.push_back(node);
     return true;
   }
+  path.push_back(node);
   if (const auto found = graph.find(node); found != graph.end() && !done.contains(node)) {
     for (const std::string& next : found->second) {
       if (Visit(graph, next, path, done)) return true;

@@ -201,7 +201,8 @@ std::string VerbHelp(const Verb& verb, std::string_view program) {
   std::string out = Format("usage: {} [--config FILE] {}", program, verb.name);
   for (const Positional& positional : verb.positionals) AppendFormat(out, " {}", positional.name);
   for (const Option& option : verb.options) {
-    AppendFormat(out, option.required ? " {}" : " [{}]", OptionLabel(option));
+    const std::string label = OptionLabel(option);
+    out += option.required ? " " + label : " [" + label + "]";
   }
   AppendFormat(out, "\n\n{}\n", verb.description);
   if (!verb.positionals.empty()) out += "\narguments:\n";

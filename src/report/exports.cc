@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
+#include "os/files.h"
 
 namespace pawl::report {
 

@@ -116,14 +116,22 @@ struct LoadedConfig {
   std::vector<ConfigIssue> notes;  // non-fatal ones
 };
 
-// kNotFound "Config does not exist: PATH"; kInvalidArgument "Invalid config:" followed by one
-// "- where: message" line per problem, dit-ar's texts first where dit-ar has them.
+// kNotFound "Config does not exist: PATH"; kInvalidArgument "Invalid config:" followed by dit-ar's
+// own lines ("- commands.perf is required"), then one "- where: message" line per further problem.
+// A relative project_root is taken from the current folder, as in dit-ar. Keys that start with `_`,
+// `$` or `x-` are comments.
 Result<LoadedConfig> LoadConfig(const Path& file);
 
-// The same with the checks that need the disk: mutable/fixed overlap, missing or empty fixed paths,
-// paths that match nothing, commands whose program does not exist. All problems at once; used by
-// doctor and init.
+// The checks that need the disk: missing or empty fixed paths, mutable paths that match nothing or
+// reach a fixed path through a link, lock files, commands whose program does not exist, and the
+// contract. All problems at once; used by doctor and init. dit-ar's two texts stay as they are:
+// "mutable path does not currently exist: P" (a note) and "fixed path missing: P".
 std::vector<ConfigIssue> CheckAgainstDisk(const Config& config);
+
+// A path as locks and messages name it: relative to the root with '/', absolute when outside.
+std::string HarnessPath(const Config& config, const Path& path);
+// The fixed paths, the config and the contract in that form, sorted.
+std::vector<std::string> HarnessPaths(const Config& config);
 
 // `{root}`, `{run_dir}`, `{setup_dir}`, `{seed}` replaced, `{{` and `}}` unescaped. Unknown
 // place-holders were refused by LoadConfig.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -21,11 +22,17 @@ struct QualityMetric {
 struct Contract {
   bool strict_zero_regression = false;
   bool require_case_passes = true;
-  std::vector<QualityMetric> metrics;  // in file order, never empty
+  // In file order. Empty only under `wall`, where the checker's exit code is a case of its own.
+  std::vector<QualityMetric> metrics;
   Json source;
 };
 
-Result<Contract> ParseContract(const Json& source, std::string_view file_name);
-Result<Contract> LoadContract(const Path& file);
+// kInvalidArgument "Invalid quality contract:" followed by one "- FILE: key: message" line per
+// problem. TOML is chosen by extension, as for configs.
+Result<Contract> ParseContract(const Json& source, std::string_view file_name,
+                               Protocol protocol = Protocol::kFiles);
+Result<Contract> LoadContract(const Path& file, Protocol protocol = Protocol::kFiles);
+// The contract that a config names, by the rules of its protocol.
+Result<Contract> LoadContract(const Config& config);
 
 }  // namespace pawl::campaign

@@ -12,12 +12,12 @@
 namespace pawl::propose {
 
 struct PatchFile {
-  std::string name;            // file name
-  std::string sha256;          // of its bytes: how a stopped queue knows it again
-  std::string hypothesis;      // first line (or the Subject of a mail patch), printable
-  std::string classification;  // from a "Class:" line, "exact" otherwise
+  std::string name;                    // file name
+  std::string sha256;                  // of its bytes: how a stopped queue knows it again
+  std::string hypothesis;              // first line (or the Subject of a mail patch), printable
+  std::string classification;          // from a "Class:" line, "exact" otherwise
   std::string source, expects, track;  // from "Source:", "Expects:", "Track:" lines
-  std::string diff;            // the patch proper, from the first "diff --git" or "---" on
+  std::string diff;                    // the patch proper, from the first "diff --git" or "---" on
 };
 
 // *.patch and *.diff files of a folder, sorted by name. Problems name file and line.

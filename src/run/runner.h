@@ -5,10 +5,8 @@
 // harness-only tree, so no candidate code is near the judge.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,28 +18,30 @@ namespace pawl::run {
 
 using os::Path;
 
-// Host folders that a stage's command works in.
+// Host folders that a stage's command works in. All exist and belong to Pawl alone.
 struct Workplace {
-  Path tree;            // materialised repository with the harness laid over
-  Path harness_tree;    // harness only (fixed paths and what they need), for wall's judge stages
-  std::string prefix;   // project root below both trees
-  Path run_dir;         // private to this experiment; inputs/, outputs/, result files
-  Path setup_dir;       // result of commands.setup, read-only; may be empty
-  std::vector<os::Mount> in_place;  // large harness files
+  Path tree;           // materialised repository with the harness laid over
+  Path harness_tree;   // harness only: what wall's judge stages see, and what is laid over writable
+                       // trees again before each stage
+  std::string prefix;  // project root below both trees, "" for the top
+  Path run_dir;        // result files; under wall inputs/ and outputs/ of the present timed run
+  Path setup_dir;      // result of commands.setup; may be empty
+  Path private_dir;    // homes, temporary folders and logs of the stages; never shown as a whole
+  std::vector<os::Mount> in_place;  // large harness files; `inside` is relative to the project root
 };
 
 struct StageRequest {
   campaign::Stage stage = campaign::Stage::kPerf;
-  int index = 0;        // among the runs of this stage
-  std::string seed;     // decimal, for {seed}
+  int index = 0;     // among the runs of this stage
+  std::string seed;  // decimal, for {seed}; under wall only the judge's stages get to know it
 };
 
 struct StageResult {
-  std::string command;             // as filled in, with the paths that the command saw
+  std::string command;  // as filled in, with the paths that the command saw
   os::RunOutcome outcome;
-  Path log;                        // host file
-  std::string last_words;          // printable tail of the log, at most 20 lines
-  std::optional<std::string> perf;     // bytes of perf.json when the stage may write it and did
+  Path log;                         // host file
+  std::string last_words;           // printable tail of the log, at most 20 lines; when it failed
+  std::optional<std::string> perf;  // bytes of perf.json when the stage may write it and did
   std::optional<std::string> quality;
   std::vector<std::string> integrity;  // files written that this stage must not write, and the like
 };
@@ -51,10 +51,11 @@ class Runner {
   // Both must outlive the runner.
   Runner(const campaign::Config& config, const os::SandboxProbe& probe);
 
-  // An Error is Pawl's or the machine's failure; how the command ended is in the result.
+  // The stage's command must be configured. An Error is Pawl's or the machine's failure; how the
+  // command ended is in the result.
   Result<StageResult> Run(const Workplace& place, const StageRequest& request) const;
 
-  // The complete environment that stages get, for evidence and `doctor`.
+  // The complete environment that stages get at L3, for evidence and `doctor`.
   std::vector<std::string> Environment() const;
 
  private:

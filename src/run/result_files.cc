@@ -1,0 +1,148 @@
+#include "run/result_files.h"
+
+#include <sys/stat.h>
+
+#include "base/text.h"
+
+namespace pawl::run {
+
+using campaign::Protocol;
+using campaign::Stage;
+
+namespace {
+
+// Of the name itself, links not followed. Any kind of entry counts.
+std::optional<os::FileStamp> StampEntry(const Path& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  const auto nanoseconds = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return os::FileStamp{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                       nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+bool IsRealFolder(const Path& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool IsRealFile(const Path& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// Same kind, and every folder on the way is a folder and no link.
+bool PlaceHolds(const Path& root, const Path& relative, bool folder) {
+  Path at = root;
+  for (const Path& part : relative.parent_path()) {
+    at /= part;
+    if (!IsRealFolder(at)) return false;
+  }
+  return folder ? IsRealFolder(root / relative) : IsRealFile(root / relative);
+}
+
+bool SameFile(const Path& a, const Path& b) {
+  const Result<Sha256> left = os::HashFile(a);
+  const Result<Sha256> right = os::HashFile(b);
+  return left.ok() && right.ok() && *left == *right;
+}
+
+bool SameContent(const Path& a, const Path& b) {
+  if (!IsRealFolder(a)) return SameFile(a, b);
+  const auto left = os::ListTree(a);
+  const auto right = os::ListTree(b);
+  if (!left.ok() || !right.ok() || left->size() != right->size()) return false;
+  for (std::size_t i = 0; i < left->size(); ++i) {
+    const os::TreeEntry& entry = (*left)[i];
+    if (entry.relative != (*right)[i].relative || entry.kind != (*right)[i].kind) return false;
+    const bool file = entry.kind == os::FileKind::kRegular;
+    if (file && !SameFile(a / entry.relative, b / entry.relative)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+struct ResultFiles::Watched {
+  std::string_view name;
+  std::optional<os::FileStamp> before;
+  bool may_write = false;
+  std::optional<std::string>* content = nullptr;
+};
+
+ResultFiles::ResultFiles(Protocol protocol, Stage stage, Path run_dir)
+    : protocol_(protocol),
+      stage_(stage),
+      run_dir_(std::move(run_dir)),
+      perf_before_(StampEntry(run_dir_ / "perf.json")),
+      quality_before_(StampEntry(run_dir_ / "quality.json")) {}
+
+void ResultFiles::Collect(StageResult& result) const {
+  const bool perf = protocol_ == Protocol::kFiles && stage_ == Stage::kPerf;
+  CollectOne({"perf.json", perf_before_, perf, &result.perf}, result);
+  CollectOne({"quality.json", quality_before_, stage_ == Stage::kQuality, &result.quality}, result);
+}
+
+void ResultFiles::CollectOne(const Watched& watched, StageResult& result) const {
+  const Path path = run_dir_ / watched.name;
+  const std::optional<os::FileStamp> now = StampEntry(path);
+  const std::string_view stage = campaign::StageName(stage_);
+  if (now == watched.before) {
+    if (now && watched.may_write) {
+      result.integrity.push_back(Format("{} is stale: {} did not write it", watched.name, stage));
+    }
+    return;
+  }
+  if (!watched.may_write) {
+    result.integrity.push_back(Format("{} was {} by the {} command, which must not touch it",
+                                      watched.name, now ? "written" : "removed", stage));
+    if (now) os::RemoveTree(path).Ignore("the finding already refuses the candidate");
+    return;
+  }
+  if (!now) return;
+  Result<std::string> bytes =
+      os::ReadFile(path, {.max_bytes = kMaxResultBytes, .follow_links = false});
+  if (bytes.ok()) {
+    *watched.content = std::move(*bytes);
+  } else {
+    result.integrity.push_back(
+        Format("{} cannot be used: {}", watched.name, bytes.error().message));
+  }
+}
+
+void FindOddOutputs(const Path& outputs, std::vector<std::string>& integrity) {
+  if (!os::Exists(outputs)) return;
+  if (!IsRealFolder(outputs)) {
+    integrity.push_back("outputs is not a folder");
+    return;
+  }
+  const auto entries = os::ListTree(outputs);
+  if (!entries.ok()) {
+    integrity.push_back("outputs cannot be read: " + entries.error().message);
+    return;
+  }
+  for (const os::TreeEntry& entry : *entries) {
+    if (entry.kind == os::FileKind::kRegular || entry.kind == os::FileKind::kFolder) continue;
+    integrity.push_back(Format("outputs holds a {}: {}",
+                               entry.kind == os::FileKind::kLink ? "link" : "special file",
+                               PrintableLine(entry.relative)));
+    if (integrity.size() >= 20) return;
+  }
+}
+
+void FindChangedHarness(const campaign::Config& config, const Path& tree_root,
+                        const Path& harness_root, bool mounted, std::string_view stage,
+                        std::vector<std::string>& integrity) {
+  for (const std::string& path : OverlaidPaths(config)) {
+    if (!os::Exists(harness_root / path)) continue;
+    const bool holds = PlaceHolds(tree_root, path, IsRealFolder(harness_root / path)) &&
+                       (mounted || SameContent(harness_root / path, tree_root / path));
+    if (!holds) {
+      integrity.push_back(
+          Format("the {} command changed the harness: {}", stage, PrintableLine(path)));
+    }
+  }
+}
+
+}  // namespace pawl::run

@@ -1,0 +1,45 @@
+// perf.json and quality.json as a stage left them. Looked at only after nothing of the stage's
+// command lives any more; opened without following links, regular, capped in size. A file that the
+// stage had no business writing is a finding and is removed, so that no later stage takes it for
+// its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "run/runner.h"
+#include "run/stage_view.h"
+
+namespace pawl::run {
+
+inline constexpr std::uint64_t kMaxResultBytes = std::uint64_t{4} << 20;
+
+// What lay there before the stage ran.
+class ResultFiles {
+ public:
+  ResultFiles(campaign::Protocol protocol, campaign::Stage stage, Path run_dir);
+
+  // After the stage: fills perf, quality and integrity of `result`.
+  void Collect(StageResult& result) const;
+
+ private:
+  struct Watched;
+  void CollectOne(const Watched& watched, StageResult& result) const;
+
+  campaign::Protocol protocol_;
+  campaign::Stage stage_;
+  Path run_dir_;
+  std::optional<os::FileStamp> perf_before_, quality_before_;
+};
+
+// Links and special files among a timed run's outputs: through them the judge, which reads the
+// outputs, could be led to files that only the judge sees.
+void FindOddOutputs(const Path& outputs, std::vector<std::string>& integrity);
+
+// Below L3 and in writable trees: harness paths of `tree_root` that are no longer what they are in
+// `harness_root`. At L3 (`mounted`) only their places are checked, since a fresh mount covers them.
+void FindChangedHarness(const campaign::Config& config, const Path& tree_root,
+                        const Path& harness_root, bool mounted, std::string_view stage,
+                        std::vector<std::string>& integrity);
+
+}  // namespace pawl::run

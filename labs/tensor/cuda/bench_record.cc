@@ -65,8 +65,9 @@ pawl::Result<double> MeasureBf16FlopsPerSecond(CUstream_st* stream) {
   const MatmulWorkspace workspace{scratch.data(), scratch.size_bytes()};
   PAWL_TRY(product.Tune(args, workspace, MatmulSearch::kHeuristics, stream));
   PAWL_ASSIGN(const DeviceTimer timer, DeviceTimer::Create(stream));
-  PAWL_ASSIGN(const auto samples,
-              timer.Sample([&] { return product.Run(args, workspace, stream); }, kWarmUp, kRepeats));
+  PAWL_ASSIGN(
+      const auto samples,
+      timer.Settled([&] { return product.Run(args, workspace, stream); }, kWarmUp, kRepeats));
   return spec.flops() / (Median(samples) * 1e-3);
 }
 
@@ -81,7 +82,7 @@ pawl::Result<double> MeasureCopyBytesPerSecond(CUstream_st* stream) {
         cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice, stream),
         "copying within the device");
   };
-  PAWL_ASSIGN(const auto samples, timer.Sample(copy, kWarmUp, kRepeats));
+  PAWL_ASSIGN(const auto samples, timer.Settled(copy, kWarmUp, kRepeats));
   return 2.0 * static_cast<double>(kBytes) / (Median(samples) * 1e-3);
 }
 

@@ -17,8 +17,8 @@ struct BenchRow {
   std::string name;
   std::vector<double> samples_ms;  // sorted
   double flops = 0;
-  double bytes = 0;             // that must cross device memory at least
-  pawl::JsonObject details;     // whatever else the bench knows: shape, engine, ...
+  double bytes = 0;          // that must cross device memory at least
+  pawl::JsonObject details;  // whatever else the bench knows: shape, engine, ...
 };
 
 class BenchRecord {

@@ -1,8 +1,8 @@
 // Matrix products through cuBLASLt with an algorithm that was chosen by timing, not by trust.
 //
 // D[rows, cols] = op(A)[rows, inner] op(B)[inner, cols] (+ C). All matrices are row-major and
-// dense; a transposed operand is stored the other way round: A as [inner, rows], B as [cols, inner].
-// A and B are bf16, sums are fp32. All pointers are device pointers aligned to 16 bytes.
+// dense; a transposed operand is stored the other way round: A as [inner, rows], B as [cols,
+// inner]. A and B are bf16, sums are fp32. All pointers are device pointers aligned to 16 bytes.
 #pragma once
 
 #include <cstddef>
@@ -75,13 +75,13 @@ enum class MatmulSearch : std::uint8_t {
 
 struct MatmulTuning {
   MatmulSearch search = MatmulSearch::kHeuristics;
-  int candidates = 0;    // timed
-  double first_ms = 0;   // the library's own first choice
-  double best_ms = 0;    // the one that is now in use
+  int candidates = 0;   // timed
+  double first_ms = 0;  // the library's own first choice
+  double best_ms = 0;   // the one that is now in use
 };
 
-// One product. Run only enqueues work: no device allocation, no wait; it can be captured into a CUDA
-// graph. Thread-compatible.
+// One product. Run only enqueues work: no device allocation, no wait; it can be captured into a
+// CUDA graph. Thread-compatible.
 class CublasLtMatmul {
  public:
   // With the library's first choice. kUnsupported when it has no algorithm for the spec.

@@ -1,6 +1,6 @@
-// cublaslt_matmul_bench RECORD.json [heuristics|neighbours]: tunes and times every matrix product of
-// the GPT lab's micro-batch (262,144 tokens, width 512) forward, for the input's gradient and for
-// the weight's gradient.
+// cublaslt_matmul_bench RECORD.json [heuristics|neighbours]: tunes and times every matrix product
+// of the GPT lab's micro-batch (262,144 tokens, width 512) forward, for the input's gradient and
+// for the weight's gradient.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -62,8 +62,8 @@ std::vector<Case> AllCases() {
     spec.rows = kTokens, spec.cols = 512, spec.inner = inner;
     spec.b = Operand::kTransposed;
     spec.add_c = true;
-    cases.push_back({inner == 512 ? "attention out forward + residual"
-                                  : "mlp down forward + residual", spec});
+    cases.push_back(
+        {inner == 512 ? "attention out forward + residual" : "mlp down forward + residual", spec});
   }
   MatmulSpec relu;
   relu.rows = kTokens, relu.cols = 2048, relu.inner = 512;
@@ -111,9 +111,9 @@ pawl::Status Measure(const CublasLtHandle& handle, const DeviceTimer& timer, con
   const MatmulWorkspace workspace{o.scratch.data(), o.scratch.size_bytes()};
   const std::string first = product.Describe();
   PAWL_ASSIGN(const MatmulTuning tuning, product.Tune(args, workspace, search, nullptr));
-  PAWL_ASSIGN(const auto samples,
-              timer.Sample([&] { return product.Run(args, workspace, nullptr); }, kWarmUp,
-                           kRepeats));
+  PAWL_ASSIGN(
+      const auto samples,
+      timer.Settled([&] { return product.Run(args, workspace, nullptr); }, kWarmUp, kRepeats));
   record.Add({c.name,
               samples,
               c.spec.flops(),

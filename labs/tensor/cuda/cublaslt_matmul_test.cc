@@ -17,25 +17,6 @@
 namespace lab::cuda {
 namespace {
 
-std::vector<float> FromBf16(const DeviceMemory& memory, std::int64_t first, std::int64_t count) {
-  std::vector<std::uint16_t> raw(static_cast<std::size_t>(count));
-  EXPECT_EQ(cudaMemcpy(raw.data(), memory.as<std::uint16_t>() + first, raw.size() * 2,
-                       cudaMemcpyDeviceToHost),
-            cudaSuccess);
-  std::vector<float> values(raw.size());
-  for (std::size_t i = 0; i < raw.size(); ++i) {
-    values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(raw[i]) << 16);
-  }
-  return values;
-}
-
-std::vector<float> FromFp32(const DeviceMemory& memory, std::int64_t count) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  EXPECT_EQ(cudaMemcpy(values.data(), memory.data(), values.size() * 4, cudaMemcpyDeviceToHost),
-            cudaSuccess);
-  return values;
-}
-
 // Operands on the device and a copy on the host.
 struct Problem {
   MatmulSpec spec;
@@ -46,7 +27,8 @@ struct Problem {
   MatmulWorkspace workspace() const { return {scratch.data(), scratch.size_bytes()}; }
   std::vector<float> Output() const {
     const std::int64_t count = spec.rows * spec.cols;
-    return spec.output == MatmulOutput::kBf16 ? FromBf16(d, 0, count) : FromFp32(d, count);
+    return spec.output == MatmulOutput::kBf16 ? HostBf16(d.data(), count)
+                                              : HostFp32(d.data(), count);
   }
   // C lies in D: both when it must be accumulated and, then overwritten, when not.
   pawl::Status ResetOutput() {
@@ -81,9 +63,9 @@ pawl::Result<Problem> MakeProblem(const MatmulSpec& spec) {
   PAWL_TRY(FillUniformBf16(p.a.data(), count_a, 1.0F, random(), nullptr));
   PAWL_TRY(FillUniformBf16(p.b.data(), count_b, 1.0F, random(), nullptr));
   PAWL_TRY(FillUniformBf16(p.d.data(), count_d, 8.0F, random(), nullptr));
-  p.host_a = FromBf16(p.a, 0, count_a);
-  p.host_b = FromBf16(p.b, 0, count_b);
-  p.host_c = FromBf16(p.d, 0, count_d);
+  p.host_a = HostBf16(p.a.data(), count_a);
+  p.host_b = HostBf16(p.b.data(), count_b);
+  p.host_c = HostBf16(p.d.data(), count_d);
   return p;
 }
 
@@ -100,20 +82,11 @@ double Expected(const Problem& p, std::int64_t row, std::int64_t col) {
   return s.epilogue == MatmulEpilogue::kRelu ? std::max(sum, 0.0) : sum;
 }
 
-double RelativeError(const Problem& p) {
-  const std::vector<float> got = p.Output();
-  double difference = 0;
-  double norm = 0;
-  for (std::int64_t row = 0; row < p.spec.rows; ++row) {
-    for (std::int64_t col = 0; col < p.spec.cols; ++col) {
-      const double want = Expected(p, row, col);
-      const double d = static_cast<double>(got[static_cast<std::size_t>(row * p.spec.cols + col)]) -
-                       want;
-      difference += d * d;
-      norm += want * want;
-    }
-  }
-  return std::sqrt(difference / norm);
+double ErrorOf(const Problem& p) {
+  return RelativeError(p.Output(), [&](std::size_t i) {
+    const auto index = static_cast<std::int64_t>(i);
+    return Expected(p, index / p.spec.cols, index % p.spec.cols);
+  });
 }
 
 double Tolerance(const MatmulSpec& spec) {
@@ -146,7 +119,7 @@ TEST(CublasLtMatmul, EqualsReferenceForEveryOperandOrderAndOutput) {
           ASSERT_OK(product);
           ASSERT_OK(problem->ResetOutput());
           ASSERT_OK(product->Run(problem->args(), problem->workspace(), nullptr));
-          EXPECT_LT(RelativeError(*problem), Tolerance(problem->spec)) << problem->spec.Key();
+          EXPECT_LT(ErrorOf(*problem), Tolerance(problem->spec)) << problem->spec.Key();
         }
       }
     }
@@ -165,7 +138,7 @@ TEST(CublasLtMatmul, ReluKeepsThePositivePart) {
   ASSERT_OK(product);
   ASSERT_OK(problem->ResetOutput());
   ASSERT_OK(product->Run(problem->args(), problem->workspace(), nullptr));
-  EXPECT_LT(RelativeError(*problem), Tolerance(spec));
+  EXPECT_LT(ErrorOf(*problem), Tolerance(spec));
 }
 
 TEST(CublasLtMatmul, TunedAlgorithmIsRightAndSurvivesSaving) {
@@ -177,8 +150,8 @@ TEST(CublasLtMatmul, TunedAlgorithmIsRightAndSurvivesSaving) {
   ASSERT_OK(problem);
   auto product = CublasLtMatmul::Create(*handle, problem->spec);
   ASSERT_OK(product);
-  const auto tuning = product->Tune(problem->args(), problem->workspace(),
-                                    MatmulSearch::kNeighbours, nullptr);
+  const auto tuning =
+      product->Tune(problem->args(), problem->workspace(), MatmulSearch::kNeighbours, nullptr);
   ASSERT_OK(tuning);
   EXPECT_GT(tuning->candidates, 1);
   EXPECT_LE(tuning->best_ms, tuning->first_ms);
@@ -189,7 +162,7 @@ TEST(CublasLtMatmul, TunedAlgorithmIsRightAndSurvivesSaving) {
   EXPECT_EQ(restored->Describe(), product->Describe());
   ASSERT_OK(problem->ResetOutput());
   ASSERT_OK(restored->Run(problem->args(), problem->workspace(), nullptr));
-  EXPECT_LT(RelativeError(*problem), Tolerance(problem->spec));
+  EXPECT_LT(ErrorOf(*problem), Tolerance(problem->spec));
 }
 
 TEST(CublasLtMatmul, RefusesAStoredAlgorithmThatIsDamaged) {
@@ -200,8 +173,8 @@ TEST(CublasLtMatmul, RefusesAStoredAlgorithmThatIsDamaged) {
       *handle, Small(Operand::kPlain, Operand::kPlain, MatmulOutput::kBf16, false));
   ASSERT_OK(product);
   const std::string good = product->SaveAlgorithm();
-  for (const std::string& bad : {std::string(), good.substr(1), "x" + good.substr(1),
-                                 std::string(good.size(), 'f')}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(1), "x" + good.substr(1), std::string(good.size(), 'f')}) {
     const pawl::Status status = product->RestoreAlgorithm(bad);
     ASSERT_FALSE(status.ok()) << bad;
     EXPECT_EQ(status.error().code, pawl::Code::kInvalidArgument);
@@ -218,22 +191,15 @@ TEST(CublasLtMatmul, RunsFromACudaGraph) {
   ASSERT_OK(problem);
   const auto product = CublasLtMatmul::Create(*handle, problem->spec);
   ASSERT_OK(product);
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  const pawl::Status captured = product->Run(problem->args(), problem->workspace(), stream);
-  cudaGraph_t graph = nullptr;
-  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  ASSERT_OK(captured);
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  ASSERT_OK(problem->ResetOutput());
-  ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
-  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  EXPECT_LT(RelativeError(*problem), Tolerance(problem->spec));
-  cudaGraphExecDestroy(executable);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
+  WithCapturedGraph(
+      [&](cudaStream_t stream) {
+        ASSERT_OK(product->Run(problem->args(), problem->workspace(), stream));
+      },
+      [&](const std::function<void()>& launch) {
+        ASSERT_OK(problem->ResetOutput());
+        launch();
+        EXPECT_LT(ErrorOf(*problem), Tolerance(problem->spec));
+      });
 }
 
 TEST(MatmulSpec, KeysDifferWhereverTheProductDiffers) {

@@ -8,8 +8,8 @@ using pawl::Code;
 
 pawl::Status FromCuda(cudaError_t code, std::string_view what) {
   if (code == cudaSuccess) return pawl::OkStatus();
-  std::string message = std::string(what) + ": " + cudaGetErrorName(code) + ", " +
-                        cudaGetErrorString(code);
+  std::string message =
+      std::string(what) + ": " + cudaGetErrorName(code) + ", " + cudaGetErrorString(code);
   switch (code) {
     case cudaErrorMemoryAllocation:
       return pawl::MakeError(Code::kResourceExhausted, std::move(message),

@@ -23,9 +23,13 @@ constexpr std::size_t kAlignment = 256;
 // Finite, so that exp(score - max) of a masked score is 0 without ever meeting inf - inf.
 constexpr float kMasked = -1e30F;
 
-std::size_t RoundUp(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t RoundUp(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
-bool Windowed(const AttentionSpec& spec) { return spec.window > 0 && spec.window < spec.tokens; }
+bool Windowed(const AttentionSpec& spec) {
+  return spec.window > 0 && spec.window < spec.tokens;
+}
 
 pawl::Status Validate(const AttentionSpec& spec) {
   const auto invalid = [](std::string message) {
@@ -41,7 +45,8 @@ pawl::Status Validate(const AttentionSpec& spec) {
   const std::int64_t width = spec.heads * spec.head_dim;
   for (const std::int64_t pitch : {spec.qkv_pitch, spec.out_pitch}) {
     if (pitch < width || pitch % 8 != 0) {
-      return invalid("a pitch of " + std::to_string(pitch) + " elements is not a multiple of 8 of " +
+      return invalid("a pitch of " + std::to_string(pitch) +
+                     " elements is not a multiple of 8 of " +
                      "at least heads * head_dim = " + std::to_string(width));
     }
   }
@@ -63,8 +68,8 @@ struct Shapes {
         row_sum_strides{spec.heads * spec.tokens, spec.tokens, 1, 1},
         dense_strides{spec.heads * spec.tokens * spec.head_dim, spec.tokens * spec.head_dim,
                       spec.head_dim, 1},
-        scores_transposed_strides{spec.heads * spec.tokens * spec.tokens,
-                                  spec.tokens * spec.tokens, 1, spec.tokens} {}
+        scores_transposed_strides{spec.heads * spec.tokens * spec.tokens, spec.tokens * spec.tokens,
+                                  1, spec.tokens} {}
 
   using Dims = CudnnGraph::Dims;
   Dims rows, columns, scores, row_sums;
@@ -81,9 +86,8 @@ GraphTensor Mask(CudnnGraph& graph, GraphTensor scores, const AttentionSpec& spe
 
   const GraphTensor query_again = graph.Index(scores, 2);
   const GraphTensor key_again = graph.Index(scores, 3);
-  const GraphTensor key_end =
-      graph.Binary(CUDNN_POINTWISE_ADD, key_again,
-                   graph.Scalar(static_cast<float>(spec.window), scores));
+  const GraphTensor key_end = graph.Binary(CUDNN_POINTWISE_ADD, key_again,
+                                           graph.Scalar(static_cast<float>(spec.window), scores));
   const GraphTensor near = graph.Compare(CUDNN_POINTWISE_CMP_GT, key_end, query_again);
   return graph.Select(near, scores, graph.Scalar(kMasked, scores));
 }
@@ -135,7 +139,9 @@ BackwardGraph MakeBackward(const AttentionSpec& spec) {
   const auto transposed = [&] {
     return g.Memory(CUDNN_DATA_BFLOAT16, shapes.columns, shapes.qkv_transposed_strides);
   };
-  const auto output = [&] { return g.Memory(CUDNN_DATA_BFLOAT16, shapes.rows, shapes.out_strides); };
+  const auto output = [&] {
+    return g.Memory(CUDNN_DATA_BFLOAT16, shapes.rows, shapes.out_strides);
+  };
   const auto row_sums = [&] {
     return g.Memory(CUDNN_DATA_FLOAT, shapes.row_sums, shapes.row_sum_strides);
   };
@@ -166,14 +172,16 @@ BackwardGraph MakeBackward(const AttentionSpec& spec) {
   d_scores = g.Binary(CUDNN_POINTWISE_MUL, d_scores, g.Scalar(spec.scale, d_scores));
   g.MatMul(g.Reshape(d_scores, scores_transposed()), b.q, b.dk);
 
-  const GraphTensor keys = g.Reshape(
-      b.k, g.VirtualWithStrides(CUDNN_DATA_FLOAT, shapes.rows, shapes.qkv_strides));
+  const GraphTensor keys =
+      g.Reshape(b.k, g.VirtualWithStrides(CUDNN_DATA_FLOAT, shapes.rows, shapes.qkv_strides));
   g.MatMul(d_scores, keys, b.dq_accumulator);
   g.Unary(CUDNN_POINTWISE_IDENTITY, b.dq_accumulator, b.dq);
   return b;
 }
 
-void* Mutable(const void* data) { return const_cast<void*>(data); }
+void* Mutable(const void* data) {
+  return const_cast<void*>(data);
+}
 
 }  // namespace
 

@@ -60,8 +60,9 @@ class AttentionBench {
       : handle_(handle), timer_(timer), record_(record) {}
 
   pawl::Status Measure(const Case& c) {
-    AttentionSpec spec{c.slice, kHeads, kTokens, kHeadDim, c.window, c.qkv_pitch, kWidth,
-                       1.0F / std::sqrt(static_cast<float>(kHeadDim))};
+    AttentionSpec spec{
+        c.slice,  kHeads,      kTokens, kHeadDim,
+        c.window, c.qkv_pitch, kWidth,  1.0F / std::sqrt(static_cast<float>(kHeadDim))};
     auto attention = CudnnAttention::Create(handle_, spec, {c.engine, c.engine});
     if (!attention.ok()) {
       std::printf("window %ld engine %d: %s\n", static_cast<long>(c.window), c.engine,
@@ -72,8 +73,8 @@ class AttentionBench {
                                                       attention->backward_workspace_bytes())));
     const auto forward = [&] { return Forward(*attention, c, t); };
     const auto backward = [&] { return Backward(*attention, c, t); };
-    PAWL_ASSIGN(const auto forward_ms, timer_.Sample(forward, kWarmUp, kRepeats));
-    PAWL_ASSIGN(const auto backward_ms, timer_.Sample(backward, kWarmUp, kRepeats));
+    PAWL_ASSIGN(const auto forward_ms, timer_.Settled(forward, kWarmUp, kRepeats));
+    PAWL_ASSIGN(const auto backward_ms, timer_.Settled(backward, kWarmUp, kRepeats));
     spec.batch = kBatch;
     Report("forward", spec, c, AttentionPass::kForward, forward_ms, 4.0, *attention);
     Report("backward", spec, c, AttentionPass::kBackward, backward_ms, 8.0, *attention);
@@ -83,8 +84,8 @@ class AttentionBench {
  private:
   // Element offset of q, k or v (0, 1, 2) of the first row of a slice.
   static std::int64_t Offset(const Case& c, std::int64_t first_row, int third) {
-    const std::int64_t tensor = c.qkv_pitch == kWidth ? third * kBatch * kTokens * kWidth
-                                                      : third * kWidth;
+    const std::int64_t tensor =
+        c.qkv_pitch == kWidth ? third * kBatch * kTokens * kWidth : third * kWidth;
     return tensor + first_row * kTokens * c.qkv_pitch;
   }
 

@@ -4,9 +4,9 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 
+#include <functional>
 #include <future>
 #include <random>
 #include <vector>
@@ -75,9 +75,9 @@ class Tensors {
     const AttentionForwardArgs forward{Third(qkv_, 0), Third(qkv_, 1), Third(qkv_, 2), out_.data(),
                                        lse_.as<float>()};
     PAWL_TRY(attention.Forward(forward, workspace_.data(), stream));
-    const AttentionBackwardArgs backward{
-        Third(qkv_, 0),   Third(qkv_, 1), Third(qkv_, 2),   out_.data(),     d_out_.data(),
-        lse_.as<float>(), Third(d_qkv_, 0), Third(d_qkv_, 1), Third(d_qkv_, 2)};
+    const AttentionBackwardArgs backward{Third(qkv_, 0),   Third(qkv_, 1),   Third(qkv_, 2),
+                                         out_.data(),      d_out_.data(),    lse_.as<float>(),
+                                         Third(d_qkv_, 0), Third(d_qkv_, 1), Third(d_qkv_, 2)};
     return attention.Backward(backward, workspace_.data(), stream);
   }
 
@@ -93,35 +93,22 @@ class Tensors {
   // One head of the tensor at `base`, rows `pitch` apart.
   std::vector<float> Head(const void* base, std::int64_t pitch, std::int64_t batch,
                           std::int64_t head) const {
-    const auto tokens = static_cast<std::size_t>(spec_.tokens);
-    std::vector<std::uint16_t> raw(tokens * kHeadDim);
-    const auto* start = static_cast<const std::uint16_t*>(base) + batch * spec_.tokens * pitch +
-                        head * kHeadDim;
-    EXPECT_EQ(cudaMemcpy2D(raw.data(), kHeadDim * 2, start, static_cast<std::size_t>(pitch) * 2,
-                           kHeadDim * 2, tokens, cudaMemcpyDeviceToHost),
-              cudaSuccess);
-    std::vector<float> values(raw.size());
-    for (std::size_t i = 0; i < raw.size(); ++i) {
-      values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(raw[i]) << 16);
-    }
-    return values;
+    const auto* start =
+        static_cast<const std::uint16_t*>(base) + batch * spec_.tokens * pitch + head * kHeadDim;
+    return HostBf16(start, spec_.tokens, kHeadDim, pitch);
   }
   std::vector<float> HeadOf(const DeviceMemory& memory, int third, std::int64_t b,
                             std::int64_t h) const {
     return Head(Third(memory, third), spec_.qkv_pitch, b, h);
   }
   std::vector<float> LogSumExp(std::int64_t batch, std::int64_t head) const {
-    std::vector<float> values(static_cast<std::size_t>(spec_.tokens));
-    EXPECT_EQ(cudaMemcpy(values.data(),
-                         lse_.as<float>() + (batch * kHeads + head) * spec_.tokens,
-                         values.size() * 4, cudaMemcpyDeviceToHost),
-              cudaSuccess);
-    return values;
+    return HostFp32(lse_.as<float>() + (batch * kHeads + head) * spec_.tokens, spec_.tokens);
   }
   AttentionHead Inputs(std::int64_t b, std::int64_t h) const {
-    return {spec_.tokens,        spec_.head_dim,      spec_.window,
-            static_cast<double>(spec_.scale),         HeadOf(qkv_, 0, b, h),
-            HeadOf(qkv_, 1, b, h), HeadOf(qkv_, 2, b, h), Head(d_out_.data(), kWidth, b, h)};
+    return {spec_.tokens,          spec_.head_dim,
+            spec_.window,          static_cast<double>(spec_.scale),
+            HeadOf(qkv_, 0, b, h), HeadOf(qkv_, 1, b, h),
+            HeadOf(qkv_, 2, b, h), Head(d_out_.data(), kWidth, b, h)};
   }
 
   const DeviceMemory& d_qkv() const { return d_qkv_; }
@@ -129,9 +116,8 @@ class Tensors {
 
  private:
   void* Third(const DeviceMemory& memory, int index) const {
-    const std::int64_t offset = spec_.qkv_pitch == kPacked
-                                    ? index * kWidth
-                                    : index * spec_.batch * spec_.tokens * kWidth;
+    const std::int64_t offset =
+        spec_.qkv_pitch == kPacked ? index * kWidth : index * spec_.batch * spec_.tokens * kWidth;
     return memory.as<std::uint16_t>() + offset;
   }
 
@@ -140,17 +126,6 @@ class Tensors {
   DeviceMemory qkv_, d_qkv_, out_, d_out_, lse_, workspace_;
 };
 
-double RelativeError(const std::vector<float>& got, const std::vector<double>& want) {
-  double difference = 0;
-  double norm = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const double d = static_cast<double>(got[i]) - want[i];
-    difference += d * d;
-    norm += want[i] * want[i];
-  }
-  return std::sqrt(difference / norm);
-}
-
 // bf16 operands with fp32 sums: the errors seen are 2e-3 to 4e-3.
 constexpr double kTolerance = 1e-2;
 
@@ -158,17 +133,21 @@ struct Errors {
   double out, dq, dk, dv, log_sum_exp;
 };
 
+std::function<double(std::size_t)> Of(const std::vector<double>& values) {
+  return [&values](std::size_t i) { return values[i]; };
+}
+
 Errors Compare(const Tensors& tensors, const AttentionHead& inputs, std::int64_t b,
                std::int64_t h) {
   const AttentionHeadResult want = ReferenceAttention(inputs);
-  Errors errors{RelativeError(tensors.Head(tensors.out().data(), kWidth, b, h), want.out),
-                RelativeError(tensors.HeadOf(tensors.d_qkv(), 0, b, h), want.dq),
-                RelativeError(tensors.HeadOf(tensors.d_qkv(), 1, b, h), want.dk),
-                RelativeError(tensors.HeadOf(tensors.d_qkv(), 2, b, h), want.dv), 0};
+  Errors errors{RelativeError(tensors.Head(tensors.out().data(), kWidth, b, h), Of(want.out)),
+                RelativeError(tensors.HeadOf(tensors.d_qkv(), 0, b, h), Of(want.dq)),
+                RelativeError(tensors.HeadOf(tensors.d_qkv(), 1, b, h), Of(want.dk)),
+                RelativeError(tensors.HeadOf(tensors.d_qkv(), 2, b, h), Of(want.dv)), 0};
   const std::vector<float> got = tensors.LogSumExp(b, h);
   for (std::size_t t = 0; t < got.size(); ++t) {
-    errors.log_sum_exp = std::max(
-        errors.log_sum_exp, std::abs(static_cast<double>(got[t]) - want.log_sum_exp[t]));
+    errors.log_sum_exp =
+        std::max(errors.log_sum_exp, std::abs(static_cast<double>(got[t]) - want.log_sum_exp[t]));
   }
   return errors;
 }
@@ -223,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Spec(128, 2048, 0, kPacked), Spec(128, 2048, 1025, kPacked),
                       Spec(128, 2048, 257, kPacked), Spec(128, 2048, 0, kDense),
                       Spec(128, 2048, 1025, kDense), Spec(2, 512, 129, kPacked),
-                      Spec(3, 256, 1, kPacked), Spec(3, 256, 255, kPacked),
+                      Spec(3, 256, 2, kPacked), Spec(3, 256, 255, kPacked),
                       Spec(2, 200, 64, kPacked), Spec(1, 64, 0, kDense)),
     SpecName);
 
@@ -258,26 +237,14 @@ TEST(CudnnAttention, ReplaysFromACudaGraph) {
   Tensors tensors(spec);
   ASSERT_OK(tensors.Allocate(*attention, std::random_device{}()));
 
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  // Thread-local mode refuses, during the capture, whatever would allocate or wait.
-  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  const pawl::Status captured = tensors.Run(*attention, stream);
-  cudaGraph_t graph = nullptr;
-  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  ASSERT_OK(captured);
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  for (int replay = 0; replay < 2; ++replay) {
-    ASSERT_OK(tensors.Poison());
-    ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
-    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    ExpectEqualToReference(spec, tensors);
-  }
-  cudaGraphExecDestroy(executable);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
+  WithCapturedGraph([&](cudaStream_t stream) { ASSERT_OK(tensors.Run(*attention, stream)); },
+                    [&](const std::function<void()>& launch) {
+                      for (int replay = 0; replay < 2; ++replay) {
+                        ASSERT_OK(tensors.Poison());
+                        launch();
+                        ExpectEqualToReference(spec, tensors);
+                      }
+                    });
 }
 
 TEST(CudnnAttention, RefusesSpecsThatMakeNoSense) {

@@ -42,7 +42,9 @@ CudnnHandle& CudnnHandle::operator=(CudnnHandle&& other) noexcept {
   return *this;
 }
 
-std::string CudnnHandle::Version() { return VersionText(cudnnGetVersion()); }
+std::string CudnnHandle::Version() {
+  return VersionText(cudnnGetVersion());
+}
 
 pawl::Result<std::string> CudnnHandle::DeviceJson() const {
   cudnnBackendDescriptor_t raw = nullptr;

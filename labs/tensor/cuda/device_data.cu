@@ -49,9 +49,9 @@ pawl::Result<std::int64_t> CountNonFinite(const void* data, std::int64_t count,
                                                      total.as<unsigned long long>());
   PAWL_TRY(FromCuda(cudaGetLastError(), "count_non_finite"));
   unsigned long long result = 0;
-  PAWL_TRY(FromCuda(cudaMemcpyAsync(&result, total.data(), sizeof(result), cudaMemcpyDeviceToHost,
-                                    stream),
-                    "copying the count"));
+  PAWL_TRY(FromCuda(
+      cudaMemcpyAsync(&result, total.data(), sizeof(result), cudaMemcpyDeviceToHost, stream),
+      "copying the count"));
   PAWL_TRY(FromCuda(cudaStreamSynchronize(stream), "count_non_finite"));
   return static_cast<std::int64_t>(result);
 }

@@ -15,7 +15,8 @@ class DeviceMemory {
   DeviceMemory() = default;
   ~DeviceMemory();
   DeviceMemory(DeviceMemory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        size_bytes_(std::exchange(other.size_bytes_, 0)) {}
   DeviceMemory& operator=(DeviceMemory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_bytes_, other.size_bytes_);

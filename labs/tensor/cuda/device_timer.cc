@@ -1,6 +1,8 @@
 #include "tensor/cuda/device_timer.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "tensor/cuda/cuda_status.h"
@@ -39,6 +41,13 @@ pawl::Result<std::vector<double>> DeviceTimer::Sample(const DeviceWork& work, in
   }
   std::sort(samples_ms.begin(), samples_ms.end());
   return samples_ms;
+}
+
+pawl::Result<std::vector<double>> DeviceTimer::Settled(const DeviceWork& work, int warm_up,
+                                                       int repeats) const {
+  PAWL_TRY(FromCuda(cudaStreamSynchronize(stream_), "waiting for the device"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  return Sample(work, warm_up, repeats);
 }
 
 double Median(const std::vector<double>& sorted) {

@@ -260,6 +260,39 @@ Status CopyEntry(int from, int to, const std::string& name, const Path& at, int 
                           PrintableLine(at.string(), 400)));
 }
 
+// ---- give
+
+struct Gift {
+  uid_t user;
+  UserRange known;
+
+  bool Wanted(const struct stat& info) const {
+    if (info.st_uid == user && info.st_gid == user) return false;
+    const bool ours = info.st_uid >= known.first && info.st_uid - known.first < known.count;
+    return S_ISDIR(info.st_mode) || info.st_nlink == 1 || ours;
+  }
+};
+
+Status GiveEntry(int folder, const std::string& name, const Path& at, const Gift& gift, int depth) {
+  if (depth > kMaxDepth) return TooDeep(at);
+  struct stat info{};
+  if (::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return TreeError("inspect", at, errno);
+  }
+  if (gift.Wanted(info) &&
+      ::fchownat(folder, name.c_str(), gift.user, gift.user, AT_SYMLINK_NOFOLLOW) != 0) {
+    return TreeError("change the owner of", at, errno);
+  }
+  if (!S_ISDIR(info.st_mode)) return OkStatus();
+  const Fd below(::openat(folder, name.c_str(), kFolderFlags));
+  if (!below.valid()) return TreeError("open folder", at, errno);
+  PAWL_ASSIGN(const std::vector<std::string> names, Names(below.get(), at));
+  for (const std::string& inner : names) {
+    PAWL_TRY(GiveEntry(below.get(), inner, at / inner, gift, depth + 1));
+  }
+  return OkStatus();
+}
+
 // ---- list
 
 Status ListFolder(int folder, const std::string& prefix, const Path& root, int depth,
@@ -333,6 +366,13 @@ Status CopyTree(const Path& source, const Path& destination) {
   const Fd to(::open(to_parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!to.valid()) return TreeError("open folder", to_parent, errno);
   return CopyFolder(from.get(), to.get(), from_name.string(), to_name.string(), source, 0);
+}
+
+Status GiveTree(const Path& path, uid_t user, UserRange known) {
+  const auto [parent_path, name] = SplitLast(path);
+  const Fd parent(::open(parent_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid()) return TreeError("open folder", parent_path, errno);
+  return GiveEntry(parent.get(), name.string(), path, {user, known}, 0);
 }
 
 Result<std::vector<TreeEntry>> ListTree(const Path& root) {

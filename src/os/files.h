@@ -68,6 +68,15 @@ Status RemoveTree(const Path& path);
 // Links are copied as links. `destination` must not exist.
 Status CopyTree(const Path& source, const Path& destination);
 
+// Gives a file or a whole tree to a user and the group of the same number; links themselves, never
+// their targets. Files with several names are left alone unless they are already in `known` users'
+// hands (first number and count): one of the names may lie elsewhere.
+struct UserRange {
+  uid_t first = 0;
+  std::uint32_t count = 0;
+};
+Status GiveTree(const Path& path, uid_t user, UserRange known);
+
 enum class FileKind { kRegular, kFolder, kLink, kOther };
 struct TreeEntry {
   std::string relative;  // with '/', no leading "./"

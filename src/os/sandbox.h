@@ -34,7 +34,14 @@ struct SandboxProbe {
   bool seccomp = false;
   bool own_uid = false;      // commands run under a uid that is not the caller's
   std::string memory_bound;  // "cgroup-v2", "cgroup-v1" or "watch" (Pawl sums resident memory)
+  Path memory_group;         // control group folder for memory bounds; empty for "watch"
+  Path cpu_group;            // v2 folder for complete CPU times; empty: rusage of waited children
   std::vector<std::string> findings;
+
+  // Users that commands run under when Pawl is root: one of this range for each run, so that
+  // RLIMIT_NPROC and signals of two runs do not mix. Free of ranges that distributions hand out.
+  uid_t first_user = 61000;
+  std::uint32_t user_count = 180;
 
   Json ToJson() const;
 };
@@ -56,6 +63,10 @@ struct SandboxLimits {
   std::uint64_t file_size_bytes = std::uint64_t{4} << 30;
   std::uint64_t log_bytes = std::uint64_t{16} << 20;  // head and tail kept up to this
 };
+
+// What a command finds as its home at L3. Below, HOME and TMPDIR are private folders of the run;
+// they are set when `env` does not name them, or names this one.
+inline constexpr std::string_view kSandboxHome = "/pawl/home";
 
 struct SandboxSpec {
   IsolationLevel level = IsolationLevel::kL3;
@@ -88,6 +99,8 @@ struct RunOutcome {
   std::uint64_t peak_rss_bytes = 0;  // largest resident size of one process of the tree
   std::uint64_t log_bytes = 0;       // written by the command, before the cut
   bool log_cut = false;
+  double setup_s = 0;     // from the call to the first instruction of the command
+  double teardown_s = 0;  // from its end until nothing lived and all was recorded
   IsolationLevel level = IsolationLevel::kL0;
 
   bool succeeded() const { return end == RunEnd::kExited && exit_code == 0; }

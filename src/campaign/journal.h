@@ -2,9 +2,11 @@
 // and verdicts are written here as events and read back from derived tables. All writing goes
 // through one Journal that holds the state lock; readers open without it.
 //
-// Event kinds: campaign-opened, campaign-closed, baseline-recorded, experiment-admitted,
-// experiment-stage, run-recorded, verdict, incumbent-moved, note. docs/formats/ledger.md lists the
-// bodies.
+// Every step checks, in the transaction that records it, the state that it comes from: kConflict
+// otherwise, and nothing is written. Artifacts that were put before are synced before the events
+// that may name them are committed. Event kinds: campaign-opened, campaign-closed,
+// baseline-recorded, experiment-admitted, experiment-stage, run-recorded, verdict, incumbent-moved,
+// note. docs/formats/ledger.md lists the bodies.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "campaign/config.h"
@@ -92,19 +95,42 @@ struct ExperimentFilter {
   std::int64_t limit = 0;        // 0: all; the last ones otherwise, oldest first
 };
 
+// A commit that was the incumbent, and what it was measured at then.
+struct IncumbentRow {
+  std::int64_t seq = 0;          // of the event that made it the incumbent
+  std::int64_t time_us = 0;
+  std::int64_t experiment = 0;   // 0: the baseline, or moved outside an experiment
+  std::string commit, reason;
+  double value = 0;              // objective
+  Json body;                     // perf, quality, runs, as given then
+};
+
+// When a record becomes durable: before the call returns, or with the next one that does. What waits
+// is lost when Pawl dies, so only what nobody was shown yet may wait.
+enum class Commit { kNow, kWithNext };
+
 class Journal {
  public:
   // Takes the state lock (kBusy with the holder's note), opens or makes <state>/pawl.sqlite3 and
-  // <state>/objects. A ledger of a newer version is refused, a broken chain is kCorrupt.
+  // <state>/objects. A ledger of a newer version is refused, a broken end of the chain is kCorrupt
+  // (`pawl verify` checks the whole of it).
   static Result<Journal> OpenWriter(const Path& state_dir);
   // Without the lock; kNotFound "run `pawl init`" when there is none.
   static Result<Journal> OpenReader(const Path& state_dir);
 
-  Result<std::int64_t> OpenCampaign(const Json& body);
+  // `body`: branch, config_path and root_commit must be there; lane (default: the config file's
+  // stem) and project are known, everything else is the caller's. kAlreadyExists when branch and
+  // config have a live campaign, unless that one is `replaces`, which is closed in the same step.
+  Result<std::int64_t> OpenCampaign(const Json& body, std::int64_t replaces = 0);
+  // Refused while an experiment is open.
   Status CloseCampaign(std::int64_t campaign, std::string_view reason);
+  // `body`: objective_value (a number) must be there, the rest is the caller's; it is also what the
+  // root commit is judged by as the first incumbent. A second one needs `refresh: true`; then
+  // `incumbent` (an object with its objective_value) re-measures an incumbent other than the root.
   Status RecordBaseline(std::int64_t campaign, const Json& body);
 
-  // Durable before anything of the experiment runs. Returns its id.
+  // Durable before anything of the experiment runs. Returns its id. kConflict unless the campaign
+  // has a baseline, `incumbent` is its incumbent and no experiment on that commit is open.
   struct Admission {
     std::int64_t campaign = 0;
     CommitId commit, parent, incumbent;
@@ -113,10 +139,16 @@ class Journal {
     Json facts;  // CandidateFacts: changed paths, line counts
   };
   Result<std::int64_t> Admit(const Admission& admission);
-  Status RecordStage(std::int64_t experiment, std::string_view stage);
-  Status RecordRun(std::int64_t experiment, const RunRecord& run);
+  Status RecordStage(std::int64_t experiment, std::string_view stage,
+                     Commit commit = Commit::kWithNext);
+  // `run.index` must be the next one of its stage: nothing is counted twice. A run whose outcome
+  // decides or is shown is kNow; the cheap gates before measuring may wait.
+  Status RecordRun(std::int64_t experiment, const RunRecord& run, Commit commit = Commit::kNow);
+  // Commits what waits.
+  Status Flush();
 
-  // Verdict and, on a keep, the incumbent's move: one transaction.
+  // Verdict and, on a keep, the incumbent's move: one transaction. kConflict when the experiment is
+  // decided already, or on a keep when the incumbent is not the one it was admitted against.
   struct Decision {
     std::int64_t experiment = 0;
     VerdictKind kind = VerdictKind::kInfraFail;
@@ -125,10 +157,13 @@ class Journal {
     std::optional<double> best_before, candidate, improvement_pct, peak_vram_mb;
     std::string quality;
     Json evidence;  // everything judge needs to compute the same verdict again, plus its result
-    Json incumbent; // on keep: perf, quality, runs that later candidates are judged against
+    // On keep: perf, quality, runs that later candidates are judged against; its value is
+    // `objective_value` when there, else `candidate`.
+    Json incumbent;
   };
   Status Decide(const Decision& decision);
-  // Recorded step back or forward of the incumbent outside an experiment (undo, refresh).
+  // Recorded step back or forward of the incumbent outside an experiment (undo, refresh);
+  // `incumbent` holds objective_value. kConflict when `from` is not the incumbent.
   Status MoveIncumbent(std::int64_t campaign, const CommitId& from, const CommitId& to,
                        std::string_view reason, const Json& incumbent);
   Status Note(std::int64_t campaign, std::int64_t experiment, std::string_view text);
@@ -145,6 +180,14 @@ class Journal {
   Result<bool> HasSharedKeep(std::int64_t campaign) const;
   Result<std::vector<RunRecord>> Runs(std::int64_t experiment) const;
   Result<Json> Evidence(std::int64_t experiment) const;  // body of its verdict event
+  // Earlier experiments on the same commit, oldest first: a repeated candidate is no new throw.
+  Result<std::vector<ExperimentRow>> AttemptsOn(std::int64_t campaign, const CommitId& commit) const;
+  // What the present incumbent replaced, with what is needed to go back to it; absent at the root.
+  Result<std::optional<IncumbentRow>> PreviousIncumbent(std::int64_t campaign) const;
+  Result<std::vector<IncumbentRow>> IncumbentHistory(std::int64_t campaign) const;  // oldest first
+  // Artifacts that some event names, and those that the artifacts of campaign-opened events name in
+  // turn (config, contract, lock): what `gc` must keep and `verify` must find. Sorted.
+  Result<std::vector<Sha256>> ReferencedArtifacts() const;
   // Experiments admitted but not decided, oldest first.
   Result<std::vector<ExperimentRow>> OpenExperiments() const;
 
@@ -152,6 +195,11 @@ class Journal {
   const store::Artifacts& artifacts() const;
   store::Ledger& ledger();
   const store::Ledger& ledger() const;
+
+  // Files of a state folder.
+  static Path LedgerPath(const Path& state_dir);
+  static Path ObjectsPath(const Path& state_dir);
+  static Path LockPath(const Path& state_dir);
 
   ~Journal();
   Journal(Journal&&) noexcept;

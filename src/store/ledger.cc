@@ -147,7 +147,7 @@ Result<Event> Ledger::Insert(const NewEvent& event, const Head& previous) {
   PAWL_CHECK(event.body.AsObject() != nullptr);
   const std::string body = event.body.Canonical();
   Event made{.seq = previous.seq + 1,
-             .time_us = UnixMicros(),
+             .time_us = event.time_us != 0 ? event.time_us : UnixMicros(),
              .kind = event.kind,
              .campaign = event.campaign,
              .experiment = event.experiment,
@@ -166,23 +166,36 @@ Result<Event> Ledger::Insert(const NewEvent& event, const Head& previous) {
   return made;
 }
 
+Result<std::vector<Event>> Ledger::InsertAll(std::span<const NewEvent> events) {
+  std::vector<Event> made;
+  PAWL_ASSIGN(Head head, Last());
+  for (const NewEvent& event : events) {
+    PAWL_ASSIGN(Event one, Insert(event, head));
+    head = {one.seq, one.hash};
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
 Result<std::vector<Event>> Ledger::Append(std::span<const NewEvent> events) {
   std::vector<Event> made;
   if (events.empty()) return made;
   const Status status = [&]() -> Status {
     PAWL_ASSIGN(Transaction transaction, Transaction::Begin(*database_));
-    PAWL_ASSIGN(Head head, Last());
-    for (const NewEvent& event : events) {
-      PAWL_ASSIGN(Event one, Insert(event, head));
-      head = {one.seq, one.hash};
-      made.push_back(std::move(one));
-    }
+    PAWL_ASSIGN(made, InsertAll(events));
     PAWL_TRY(transaction.Commit());
-    NoteHead(head);
+    NoteHead({made.back().seq, made.back().hash});
     return OkStatus();
   }();
   if (!status.ok()) return Explained(status).error();
   return made;
+}
+
+Status Ledger::Rehearse(std::span<const NewEvent> events) {
+  const Result<Transaction> undone = Transaction::Begin(*database_);
+  if (!undone.ok()) return undone.error();
+  const Result<std::vector<Event>> made = InsertAll(events);
+  return made.ok() ? OkStatus() : Status(made.error());
 }
 
 Result<Event> Ledger::Append(const NewEvent& event) {

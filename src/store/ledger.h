@@ -27,6 +27,7 @@ struct NewEvent {
   std::int64_t campaign = 0;    // 0: none
   std::int64_t experiment = 0;  // 0: none
   Json body;                    // an object
+  std::int64_t time_us = 0;     // when it happened; 0: when it is appended
 };
 
 struct Event {
@@ -75,6 +76,8 @@ class Ledger {
   // reader will get it (non-finite numbers are null, malformed UTF-8 is U+FFFD).
   Result<std::vector<Event>> Append(std::span<const NewEvent> events);
   Result<Event> Append(const NewEvent& event);
+  // Whether Append would take these events: does all of it but the commit.
+  Status Rehearse(std::span<const NewEvent> events);
 
   Result<std::vector<Event>> Read(const EventFilter& filter) const;
   // Streams in order without holding everything in memory; the callback's error stops and returns.
@@ -106,6 +109,7 @@ class Ledger {
   Status CheckTail() const;
   Status PrepareProjection(OpenMode mode);
   Result<Event> Insert(const NewEvent& event, const Head& previous);
+  Result<std::vector<Event>> InsertAll(std::span<const NewEvent> events);
   void NoteHead(const Head& head) const;
 
   std::unique_ptr<Database> database_;

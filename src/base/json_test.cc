@@ -143,7 +143,7 @@ rc::Gen<Json> AnyJson(int depth) {
                                    }
                                    return out;
                                  });
-  const auto leaf = rc::gen::oneOf(
+  auto leaf = rc::gen::oneOf(
       rc::gen::just(Json()),
       rc::gen::map(rc::gen::arbitrary<bool>(), [](bool b) { return Json(b); }),
       rc::gen::map(rc::gen::arbitrary<std::int64_t>(), [](std::int64_t i) { return Json(i); }),

@@ -45,6 +45,7 @@ class PseudoTerminal {
   std::FILE* file_ = nullptr;
 };
 
+// NOLINTBEGIN(concurrency-mt-unsafe): the test program has one thread.
 class TerminalTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -97,6 +98,7 @@ TEST_F(TerminalTest, ADumbTerminalGetsPlainLines) {
   terminal.Live("busy");
   EXPECT_EQ(screen.Seen(), "");
 }
+// NOLINTEND(concurrency-mt-unsafe)
 
 TEST_F(TerminalTest, AFileGetsPlainLines) {
   char* bytes = nullptr;

@@ -18,6 +18,7 @@ TEST(IsoUtc, TimesBefore1970CountBackwards) {
   EXPECT_EQ(IsoUtc(-1), "1969-12-31T23:59:59.999999+00:00");
 }
 
+// NOLINTBEGIN(concurrency-mt-unsafe): the test program has one thread.
 TEST(CompactLocal, FollowsTheTimeZone) {
   ASSERT_EQ(setenv("TZ", "XYZ-2", 1), 0);
   tzset();
@@ -26,6 +27,7 @@ TEST(CompactLocal, FollowsTheTimeZone) {
   tzset();
   EXPECT_EQ(CompactLocal(1764493687999999), "20251130_090807");
 }
+// NOLINTEND(concurrency-mt-unsafe)
 
 TEST(UnixMicros, IsAfterThisWasWritten) {
   EXPECT_GT(UnixMicros(), 1764493687000000);

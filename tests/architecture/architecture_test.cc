@@ -18,8 +18,8 @@ namespace {
 constexpr std::ptrdiff_t kMaxLines = 800;
 
 const std::filesystem::path& Root() {
-  static const std::filesystem::path root = PAWL_SOURCE_DIR;
-  return root;
+  static const std::filesystem::path kRoot = PAWL_SOURCE_DIR;
+  return kRoot;
 }
 
 std::string ReadText(const std::filesystem::path& path) {

@@ -36,9 +36,9 @@ std::optional<std::string> IncludedModule(std::string_view line, const Graph& ru
   const std::string_view path = line.substr(1, line.find('"', 1) - 1);
   const std::size_t slash = path.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const std::string first(path.substr(0, slash));
+  std::string first(path.substr(0, slash));
   if (rules.contains(first) && first != "labs") return first;
-  const std::string lab = "labs/" + std::string(Split(path, '/')[first == "labs" ? 1 : 0]);
+  std::string lab = "labs/" + std::string(Split(path, '/')[first == "labs" ? 1 : 0]);
   if (rules.contains(lab)) return lab;
   return std::nullopt;
 }

@@ -33,8 +33,10 @@ struct HarnessLock {
   Json CompatHashes() const;
 };
 
-// Hashes and snapshots fixed_paths + config file + contract from the working tree. Links inside
-// fixed paths that leave the project root are refused by name.
+// Hashes and snapshots fixed_paths + config file + contract from the working tree, as dit-ar does:
+// every regular file, links to files read through. Links that leave the project root, links to
+// folders and special files inside fixed paths are refused by name. Files above 8 MiB, and those
+// outside the project, stay in place.
 Result<HarnessLock> LockHarness(const Config& config, store::Artifacts& artifacts);
 
 enum class LockCheck { kQuick, kFull };  // quick: stat decides whether a file is read again
@@ -43,8 +45,10 @@ Result<std::vector<std::string>> ChangedHarness(const HarnessLock& lock, const C
                                                 LockCheck check);
 
 // Writes the snapshot over a materialised project root: what the candidate has at these paths is
-// replaced, extra files inside fixed folders are removed. Returns the read-only mounts for the
-// in-place files.
+// replaced, extra files inside fixed folders are removed, links on the way are not followed. Returns
+// the read-only mounts for the in-place files of the project (host: in the user's tree, inside: below
+// `tree_root`); an empty file stands where each belongs. Files outside the project are the caller's
+// to show (HarnessPaths names them).
 Result<std::vector<os::Mount>> OverlayHarness(const HarnessLock& lock, const Config& config,
                                               const store::Artifacts& artifacts,
                                               const Path& tree_root);

@@ -1,9 +1,11 @@
-// Pawl's own bare repository, and intake of candidates into it. A candidate comes in by commit id
-// through fetch (so that rewritten objects fail), is read blob by blob without filters, attributes,
-// hooks or replace refs, and is compared tree to tree with the incumbent.
+// Pawl's own bare repository, and intake of candidates into it. A candidate comes in by commit id,
+// every object under a name computed from its content (so that rewritten objects fail), is read
+// blob by blob without filters, attributes, hooks or replace refs, and is compared tree to tree with
+// the incumbent. One thread at a time.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,8 +54,12 @@ class Vault {
   // name says, kNotFound when the repository does not have it.
   Status Fetch(const Path& user_repository, const CommitId& commit);
   bool Contains(const CommitId& commit) const;
+  // Copies a commit that was made here into the user's object folder, so that a branch can move to
+  // it (MoveBranch). No ref, index or file is touched.
+  Status Export(const Path& user_repository, const CommitId& commit) const;
   Result<bool> IsAncestor(const CommitId& ancestor, const CommitId& descendant) const;
 
+  // Every entry of the whole tree, sorted by path.
   Result<std::vector<TreeFile>> ReadTree(const CommitId& commit) const;
 
   // Compares whole trees and applies the rules: descends from the incumbent, only mutable paths
@@ -72,16 +78,25 @@ class Vault {
   Status Materialise(const CommitId& commit, const Path& destination,
                      const CommitId* unchanged_since = nullptr) const;
 
-  // Puts a patch on `parent` in a private worktree-less index and makes a commit; the message's
-  // first line is `subject`. kInvalidArgument when it does not apply.
+  // Puts a patch (any text that `git apply` reads, e.g. of git diff or format-patch) on `parent` in
+  // a private index and makes and pins a commit. The same parent, patch and message give the same
+  // id. kInvalidArgument when it does not apply, changes nothing or leaves the tree.
   Result<CommitId> CommitPatch(const CommitId& parent, std::string_view patch,
                                std::string_view message);
 
   const Path& folder() const { return folder_; }
 
  private:
+  struct Listing {
+    CommitId commit;
+    std::vector<TreeFile> files;
+  };
   explicit Vault(Path folder) : folder_(std::move(folder)) {}
+  Status Pin(const CommitId& commit) const;  // kept by gc
+  Result<std::shared_ptr<const Listing>> ListFiles(const CommitId& commit) const;
+
   Path folder_;
+  mutable std::vector<std::shared_ptr<const Listing>> recent_;  // the last few trees read
 };
 
 }  // namespace pawl::campaign

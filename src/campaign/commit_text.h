@@ -1,0 +1,24 @@
+// The parts of a commit object that Pawl uses, read from its text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "campaign/git.h"
+
+namespace pawl::campaign {
+
+struct CommitText {
+  std::vector<CommitId> parents;
+  std::int64_t committed_s = 0;  // seconds since 1970
+  std::string subject;           // first line of the message, made printable
+};
+CommitText ParseCommitText(std::string_view text);
+
+// Reads it from the vault (`git cat-file commit`).
+Result<CommitText> ReadCommitText(const Path& vault, const CommitId& commit);
+
+}  // namespace pawl::campaign

@@ -1,0 +1,18 @@
+// Objects in and out of the vault, without git ever running inside the other repository.
+// For vault.cc.
+#pragma once
+
+#include "base/result.h"
+#include "campaign/git.h"
+#include "campaign/git_call.h"
+
+namespace pawl::campaign {
+
+// Copies `commit` and what it needs into the vault. Until everything is known to be there under
+// names computed from content, it lies in quarantine: what the vault contains is always whole.
+Status BringObjects(const Path& vault, const GitFolders& user, const CommitId& commit);
+
+// Copies what the user's repository lacks of `commit` into its object folder; no ref moves.
+Status LendObjects(const Path& vault, const GitFolders& user, const CommitId& commit);
+
+}  // namespace pawl::campaign

@@ -64,6 +64,33 @@ void AddPrivatePlaces(Words& words, const SandboxSpec& spec) {
   }
 }
 
+// Folders that mount points need. Made one by one, because bubblewrap 0.8 gives the parents that it
+// makes itself to root alone, and the command runs under another user.
+class Parents {
+ public:
+  void AddTo(Words& words, const Path& mount_point) {
+    Path folder;
+    for (const Path& part : mount_point.parent_path()) {
+      folder /= part;
+      if (folder == "/" || IsThere(folder)) continue;
+      words.Add("--dir", folder.string());
+      made_.push_back(folder);
+    }
+  }
+  // From now on what lies below belongs to the mount.
+  void Cover(const Path& mount_point) { covered_.push_back(mount_point); }
+
+ private:
+  bool IsThere(const Path& folder) const {
+    return std::find(made_.begin(), made_.end(), folder) != made_.end() ||
+           std::any_of(covered_.begin(), covered_.end(),
+                       [&](const Path& mount) { return IsBelow(folder, mount); });
+  }
+
+  std::vector<Path> made_ = {"/dev", "/dev/shm", "/tmp", "/pawl"};
+  std::vector<Path> covered_ = {"/proc"};
+};
+
 void AddMount(Words& words, const Mount& mount, const SandboxSpec& spec) {
   if (CanStayLink(mount, spec)) {
     std::error_code failure;
@@ -75,21 +102,24 @@ void AddMount(Words& words, const Mount& mount, const SandboxSpec& spec) {
             mount.inside.string());
 }
 
-void AddGpu(Words& words) {
-  for (const Path& device : GpuDevices()) {
-    words.Add("--dev-bind-try", device.string(), device.string());
-  }
-  for (const Path& folder : GpuFolders()) {
-    words.Add("--ro-bind-try", folder.string(), folder.string());
-  }
-}
-
 std::vector<Path> Existing(const std::vector<Path>& paths) {
   std::vector<Path> found;
   for (const Path& path : paths) {
     if (Exists(path)) found.push_back(path);
   }
   return found;
+}
+
+// The spec's mounts, and what its flags stand for.
+std::vector<Mount> WithExtras(const SandboxSpec& spec) {
+  std::vector<Mount> mounts = spec.mounts;
+  std::vector<Path> extras;
+  if (spec.network) extras = Existing({"/etc/resolv.conf", "/etc/hosts"});
+  if (spec.gpu) {
+    for (Path& folder : GpuFolders()) extras.push_back(std::move(folder));
+  }
+  for (const Path& extra : extras) mounts.push_back({extra, extra, Access::kReadOnly});
+  return mounts;
 }
 
 }  // namespace
@@ -123,13 +153,17 @@ std::vector<std::string> BubblewrapArgv(const SandboxSpec& spec, const Path& bwr
   words.Add(bwrap.string());
   AddNamespaces(words, spec, as_root);
   AddPrivatePlaces(words, spec);
-  for (const Mount& mount : spec.mounts) AddMount(words, mount, spec);
-  if (spec.network) {
-    for (const char* file : {"/etc/resolv.conf", "/etc/hosts"}) {
-      words.Add("--ro-bind-try", file, file);
+  Parents parents;
+  for (const Mount& mount : WithExtras(spec)) {
+    parents.AddTo(words, mount.inside);
+    AddMount(words, mount, spec);
+    parents.Cover(mount.inside);
+  }
+  if (spec.gpu) {
+    for (const Path& device : GpuDevices()) {
+      words.Add("--dev-bind-try", device.string(), device.string());
     }
   }
-  if (spec.gpu) AddGpu(words);
   words.Add("--ro-bind", shim.string(), kShimInside);
   // In a user namespace the command owns the folders that hold the mount points.
   words.Add("--remount-ro", "/dev", "--remount-ro", "/");

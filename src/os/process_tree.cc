@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 extern "C" {
@@ -23,30 +22,39 @@ struct Row {
   pid_t pid = 0;
   pid_t parent = 0;
   uid_t user = 0;
+  std::uint64_t threads = 1;
   bool alive = false;
 };
 
-// Content of a small /proc file, and the user that owns it; empty when it is gone.
-std::string ReadProc(pid_t pid, const char* name, uid_t* user = nullptr) {
+// Content of a small /proc file; empty when the process is gone.
+std::string ReadProc(pid_t pid, const char* name) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/%d/%s", pid, name);
   const int fd = ::open(path.data(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
   std::array<char, 4096> buffer{};
   const ssize_t size = ::read(fd, buffer.data(), buffer.size());
-  struct stat info{};
-  if (user != nullptr && ::fstat(fd, &info) == 0) *user = info.st_uid;
   ::close(fd);
   return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
-// "pid (name) state parent ...": the name may hold anything, also ") ".
-bool ParseStat(const std::string& text, Row& row) {
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos || name_end + 4 >= text.size()) return false;
-  const char state = text[name_end + 2];
-  row.alive = state != 'Z' && state != 'X';
-  row.parent = static_cast<pid_t>(std::strtol(text.c_str() + name_end + 4, nullptr, 10));
+// The number behind "\nkey:\t"; the kernel escapes line breaks in the name, so none can be forged.
+std::uint64_t Number(const std::string& status, const char* key) {
+  const std::size_t at = status.find(key);
+  return at == std::string::npos
+             ? 0
+             : std::strtoull(status.c_str() + at + std::strlen(key), nullptr, 10);
+}
+
+// `status` rather than `stat` and the owner of the folder: a process that made itself undumpable
+// belongs to root there, whoever it runs as.
+bool ParseStatus(const std::string& status, Row& row) {
+  const std::size_t state = status.find("\nState:\t");
+  if (state == std::string::npos || state + 8 >= status.size()) return false;
+  row.alive = status[state + 8] != 'Z' && status[state + 8] != 'X';
+  row.parent = static_cast<pid_t>(Number(status, "\nPPid:\t"));
+  row.user = static_cast<uid_t>(Number(status, "\nUid:\t"));
+  row.threads = Number(status, "\nThreads:\t");
   return true;
 }
 
@@ -57,22 +65,10 @@ std::vector<Row> AllProcesses() {
   while (const dirent* entry = ::readdir(proc)) {
     Row row;
     row.pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (row.pid <= 0) continue;
-    if (ParseStat(ReadProc(row.pid, "stat", &row.user), row)) rows.push_back(row);
+    if (row.pid > 0 && ParseStatus(ReadProc(row.pid, "status"), row)) rows.push_back(row);
   }
   ::closedir(proc);
   return rows;
-}
-
-// A process whose memory is not dumpable belongs to root in /proc, so ownership of the stat file is
-// no proof of the user; /proc/<pid>/status tells.
-uid_t UserOf(const Row& row) {
-  if (row.user != 0) return row.user;
-  const std::string status = ReadProc(row.pid, "status");
-  const std::size_t at = status.find("\nUid:\t");
-  return at == std::string::npos
-             ? row.user
-             : static_cast<uid_t>(std::strtoul(status.c_str() + at + 6, nullptr, 10));
 }
 
 }  // namespace
@@ -96,7 +92,7 @@ std::vector<pid_t> LivingMembers(const Family& family) {
   std::vector<pid_t> living;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].alive || rows[i].pid == family.root) continue;
-    if (taken[i] || (family.user && UserOf(rows[i]) == *family.user)) living.push_back(rows[i].pid);
+    if (taken[i] || (family.user && rows[i].user == *family.user)) living.push_back(rows[i].pid);
   }
   return living;
 }
@@ -104,10 +100,7 @@ std::vector<pid_t> LivingMembers(const Family& family) {
 std::uint64_t LivingThreads(uid_t user) {
   std::uint64_t count = 0;
   for (const Row& row : AllProcesses()) {
-    if (UserOf(row) != user) continue;
-    const std::string status = ReadProc(row.pid, "status");
-    const std::size_t at = status.find("\nThreads:");
-    count += at == std::string::npos ? 1 : std::strtoull(status.c_str() + at + 9, nullptr, 10);
+    if (row.user == user) count += row.threads;
   }
   return count;
 }

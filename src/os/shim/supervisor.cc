@@ -98,14 +98,14 @@ class Supervisor {
         pollfd{kShimSocket, POLLIN, 0}};
     while (true) {
       if (Reap()) return;
-      // While killing, look again soon: what was forked meanwhile is in no snapshot.
-      const int again_ms = killing_ ? 1 : -1;
+      if (killing_) SignalAll(SIGKILL);
+      // While killing, look again soon: what was forked meanwhile was in no snapshot.
+      const int again_ms = killing_ ? 2 : -1;
       if (::poll(waits.data(), waits.size(), again_ms) < 0 && errno != EINTR) return;
       signalfd_siginfo drained{};
       while (::read(waits[0].fd, &drained, sizeof drained) > 0) {
       }
       if (waits[1].revents != 0) Obey(waits[1]);
-      if (killing_) SignalAll(SIGKILL);
     }
   }
 
@@ -134,28 +134,22 @@ class Supervisor {
     }
   }
 
-  // Takes every ended child; true when none is left at all.
+  // Takes every ended child; true when none is left at all. Descendants whose parents ended are our
+  // children too, so then nothing of the command lives.
   bool Reap() {
     while (true) {
       int status = 0;
       const pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
       if (pid == 0) return false;
-      if (pid < 0) return errno == ECHILD && !OthersLive();
+      if (pid < 0) return errno == ECHILD;
       if (pid != main_) continue;
       Report ended;
       ended.kind = ReportKind::kEnded;
       ended.value = status;
       ended.a_ns = MonotonicNs();
       Send(ended);
-      killing_ = true;
-      SignalAll(SIGKILL);
+      killing_ = true;  // what it left behind, if this loop finds any
     }
-  }
-
-  // Processes of the command's user that are not our descendants: only possible without namespaces,
-  // after somebody else adopted them.
-  bool OthersLive() const {
-    return !init_ && family_.user.has_value() && !LivingMembers(family_).empty();
   }
 
   bool init_;

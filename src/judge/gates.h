@@ -2,9 +2,11 @@
 // rules that Pawl adds. Pure: numbers in, reasons out.
 //
 // Regression of candidate c against reference r: higher-is-better max(0, r - c), lower-is-better
-// max(0, c - r); relative = regression / max(|r|, 1e-12). A limit L holds when regression <= L + 1e-15.
+// max(0, c - r); relative = regression / max(|r|, 1e-12). A limit L holds when regression <= L +
+// 1e-15.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,15 +22,16 @@ struct GateResult {
   std::vector<std::string> reasons;  // dit-ar's wording
   Json details;                      // dit-ar's quality_gate.json / performance_gate.json `details`
 
-  Json ToJson() const;               // { passed, reasons, details }
+  Json ToJson() const;  // { passed, reasons, details }
 };
 
-// Against the baseline, always. `strict`: every allowance counts as 0.
+// Against the baseline, always. `strict`: every allowance counts as 0, as it does when the contract
+// itself says strict_zero_regression.
 GateResult JudgeQuality(const QualityFile& baseline, const QualityFile& candidate,
                         const campaign::Contract& contract, bool strict);
 
 struct PerformanceInput {
-  Json baseline;    // perf metrics of the original program
+  Json baseline;  // perf metrics of the original program
   Json incumbent;
   Json candidate;
 };

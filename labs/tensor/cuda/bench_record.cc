@@ -12,13 +12,9 @@
 #include "tensor/cuda/cuda_status.h"
 #include "tensor/cuda/device_data.h"
 #include "tensor/cuda/device_memory.h"
-#include "tensor/cuda/device_timer.h"
 
 namespace lab::cuda {
 namespace {
-
-constexpr int kWarmUp = 5;
-constexpr int kRepeats = 20;
 
 // "580.159.04", which the CUDA runtime does not tell; the CUDA version it supports otherwise.
 std::string DriverVersion() {
@@ -48,7 +44,12 @@ pawl::Result<pawl::JsonObject> DescribeDevice() {
       {"cuda_runtime", pawl::Format("{}.{}", runtime / 1000, runtime % 1000 / 10)}};
 }
 
-pawl::Result<double> MeasureBf16FlopsPerSecond(CUstream_st* stream) {
+struct FlopsPerSecond {
+  double settled = 0;
+  double sustained = 0;
+};
+
+pawl::Result<FlopsPerSecond> MeasureBf16(CUstream_st* stream) {
   constexpr std::int64_t kSide = 8192;
   MatmulSpec spec;
   spec.rows = spec.cols = spec.inner = kSide;
@@ -65,10 +66,10 @@ pawl::Result<double> MeasureBf16FlopsPerSecond(CUstream_st* stream) {
   const MatmulWorkspace workspace{scratch.data(), scratch.size_bytes()};
   PAWL_TRY(product.Tune(args, workspace, MatmulSearch::kHeuristics, stream));
   PAWL_ASSIGN(const DeviceTimer timer, DeviceTimer::Create(stream));
-  PAWL_ASSIGN(
-      const auto samples,
-      timer.Settled([&] { return product.Run(args, workspace, stream); }, kWarmUp, kRepeats));
-  return spec.flops() / (Median(samples) * 1e-3);
+  PAWL_ASSIGN(const BenchTimes times,
+              TimeWork(timer, [&] { return product.Run(args, workspace, stream); }));
+  return FlopsPerSecond{spec.flops() / (Median(times.settled_ms) * 1e-3),
+                        spec.flops() / (Median(times.sustained_ms) * 1e-3)};
 }
 
 pawl::Result<double> MeasureCopyBytesPerSecond(CUstream_st* stream) {
@@ -82,17 +83,25 @@ pawl::Result<double> MeasureCopyBytesPerSecond(CUstream_st* stream) {
         cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice, stream),
         "copying within the device");
   };
-  PAWL_ASSIGN(const auto samples, timer.Settled(copy, kWarmUp, kRepeats));
+  PAWL_ASSIGN(const auto samples, timer.Settled(copy));
   return 2.0 * static_cast<double>(kBytes) / (Median(samples) * 1e-3);
 }
 
 }  // namespace
 
+pawl::Result<BenchTimes> TimeWork(const DeviceTimer& timer, const DeviceWork& work) {
+  BenchTimes times;
+  PAWL_ASSIGN(times.settled_ms, timer.Settled(work));
+  PAWL_ASSIGN(times.sustained_ms, timer.Sustained(work));
+  return times;
+}
+
 pawl::Result<BenchRecord> BenchRecord::Create(std::string bench, std::string command,
                                               CUstream_st* stream) {
   BenchRecord record;
   PAWL_ASSIGN(pawl::JsonObject machine, DescribeDevice());
-  PAWL_ASSIGN(record.bf16_flops_per_s_, MeasureBf16FlopsPerSecond(stream));
+  PAWL_ASSIGN(const FlopsPerSecond bf16, MeasureBf16(stream));
+  record.bf16_flops_per_s_ = bf16.settled;
   PAWL_ASSIGN(record.copy_bytes_per_s_, MeasureCopyBytesPerSecond(stream));
   record.json_ = pawl::JsonObject{
       {"bench", std::move(bench)},
@@ -100,7 +109,8 @@ pawl::Result<BenchRecord> BenchRecord::Create(std::string bench, std::string com
       {"date", pawl::IsoUtc(pawl::UnixMicros())},
       {"machine", std::move(machine)},
       {"libraries", pawl::JsonObject{{"cublaslt", CublasLtHandle::Version()}}},
-      {"ceilings", pawl::JsonObject{{"bf16_tflops", record.bf16_flops_per_s_ * 1e-12},
+      {"ceilings", pawl::JsonObject{{"bf16_tflops", bf16.settled * 1e-12},
+                                    {"bf16_tflops_sustained", bf16.sustained * 1e-12},
                                     {"copy_tb_per_s", record.copy_bytes_per_s_ * 1e-12}}},
       {"rows", pawl::JsonArray{}}};
   return record;
@@ -115,13 +125,14 @@ double BenchRecord::FloorMs(double flops, double bytes) const {
 }
 
 void BenchRecord::Add(const BenchRow& row) {
-  const double median_ms = Median(row.samples_ms);
+  const double median_ms = Median(row.times.settled_ms);
   const double floor_ms = FloorMs(row.flops, row.bytes);
   pawl::JsonObject entry{{"name", row.name},
                          {"median_ms", median_ms},
-                         {"min_ms", row.samples_ms.empty() ? 0.0 : row.samples_ms.front()},
-                         {"max_ms", row.samples_ms.empty() ? 0.0 : row.samples_ms.back()},
-                         {"samples", pawl::Json::Count(row.samples_ms.size())},
+                         {"min_ms", row.times.settled_ms.front()},
+                         {"max_ms", row.times.settled_ms.back()},
+                         {"sustained_ms", Median(row.times.sustained_ms)},
+                         {"samples", pawl::Json::Count(row.times.settled_ms.size())},
                          {"tflops", row.flops / (median_ms * 1e9)},
                          {"tb_per_s", row.bytes / (median_ms * 1e9)},
                          {"floor_ms", floor_ms},
@@ -141,14 +152,15 @@ pawl::Status BenchRecord::Write(const std::string& path) const {
 std::string BenchTable(const pawl::Json& record) {
   const pawl::Json* rows = record.Find("rows");
   std::string table =
-      "| row | ms | TFLOP/s | TB/s | floor ms | of floor | note |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
+      "| row | ms | sustained ms | TFLOP/s | TB/s | floor ms | of floor | note |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n";
   if (rows == nullptr || rows->AsArray() == nullptr) return table;
   for (const pawl::Json& row : *rows->AsArray()) {
-    pawl::AppendFormat(table, "| {} | {:.3f} | {:.0f} | {:.2f} | {:.3f} | {:.0f} % | {} |\n",
-                       row.StringAt("name"), row.DoubleAt("median_ms"), row.DoubleAt("tflops"),
-                       row.DoubleAt("tb_per_s"), row.DoubleAt("floor_ms"),
-                       100 * row.DoubleAt("floor_over_median"), row.StringAt("note"));
+    pawl::AppendFormat(
+        table, "| {} | {:.3f} | {:.3f} | {:.0f} | {:.2f} | {:.3f} | {:.0f} % | {} |\n",
+        row.StringAt("name"), row.DoubleAt("median_ms"), row.DoubleAt("sustained_ms"),
+        row.DoubleAt("tflops"), row.DoubleAt("tb_per_s"), row.DoubleAt("floor_ms"),
+        100 * row.DoubleAt("floor_over_median"), row.StringAt("note"));
   }
   return table;
 }

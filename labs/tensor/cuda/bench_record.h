@@ -1,6 +1,8 @@
 // What a bench on the device leaves behind: a JSON record that says on which machine, with which
 // libraries and by which command each row was measured, and how far it is from its floor. The
 // ceilings behind the floors are measured by the same process just before the rows.
+// Times are medians of 20, settled (after a moment of rest) and sustained (after 0.4 s of the same
+// work); floors and shares of them belong to the settled ones.
 #pragma once
 
 #include <string>
@@ -8,14 +10,21 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "tensor/cuda/device_timer.h"
 
 struct CUstream_st;
 
 namespace lab::cuda {
 
+struct BenchTimes {
+  std::vector<double> settled_ms;    // sorted
+  std::vector<double> sustained_ms;  // sorted
+};
+pawl::Result<BenchTimes> TimeWork(const DeviceTimer& timer, const DeviceWork& work);
+
 struct BenchRow {
   std::string name;
-  std::vector<double> samples_ms;  // sorted
+  BenchTimes times;
   double flops = 0;
   double bytes = 0;          // that must cross device memory at least
   pawl::JsonObject details;  // whatever else the bench knows: shape, engine, ...
@@ -39,7 +48,7 @@ class BenchRecord {
 
  private:
   pawl::Json json_;
-  double bf16_flops_per_s_ = 0;
+  double bf16_flops_per_s_ = 0;  // settled
   double copy_bytes_per_s_ = 0;
 };
 

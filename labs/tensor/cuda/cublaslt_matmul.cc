@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "tensor/cuda/cuda_status.h"
@@ -18,10 +18,24 @@ namespace {
 using pawl::Code;
 
 constexpr int kHeuristicCandidates = 32;
-constexpr std::array<std::uint16_t, 8> kClusters{
-    CUBLASLT_CLUSTER_SHAPE_AUTO,  CUBLASLT_CLUSTER_SHAPE_1x1x1, CUBLASLT_CLUSTER_SHAPE_2x1x1,
-    CUBLASLT_CLUSTER_SHAPE_1x2x1, CUBLASLT_CLUSTER_SHAPE_2x2x1, CUBLASLT_CLUSTER_SHAPE_4x1x1,
-    CUBLASLT_CLUSTER_SHAPE_1x4x1, CUBLASLT_CLUSTER_SHAPE_8x1x1};
+constexpr std::array<std::uint16_t, 7> kClusters{
+    CUBLASLT_CLUSTER_SHAPE_1x1x1, CUBLASLT_CLUSTER_SHAPE_2x1x1, CUBLASLT_CLUSTER_SHAPE_1x2x1,
+    CUBLASLT_CLUSTER_SHAPE_2x2x1, CUBLASLT_CLUSTER_SHAPE_4x1x1, CUBLASLT_CLUSTER_SHAPE_1x4x1,
+    CUBLASLT_CLUSTER_SHAPE_8x1x1};
+// Large tiles only: our products are large, and the library knows some six hundred tiles.
+constexpr std::array<std::uint32_t, 34> kTiles{
+    CUBLASLT_MATMUL_TILE_64x256,  CUBLASLT_MATMUL_TILE_256x64,  CUBLASLT_MATMUL_TILE_128x128,
+    CUBLASLT_MATMUL_TILE_128x144, CUBLASLT_MATMUL_TILE_144x128, CUBLASLT_MATMUL_TILE_128x160,
+    CUBLASLT_MATMUL_TILE_160x128, CUBLASLT_MATMUL_TILE_128x176, CUBLASLT_MATMUL_TILE_176x128,
+    CUBLASLT_MATMUL_TILE_128x192, CUBLASLT_MATMUL_TILE_192x128, CUBLASLT_MATMUL_TILE_128x208,
+    CUBLASLT_MATMUL_TILE_208x128, CUBLASLT_MATMUL_TILE_128x224, CUBLASLT_MATMUL_TILE_224x128,
+    CUBLASLT_MATMUL_TILE_128x240, CUBLASLT_MATMUL_TILE_240x128, CUBLASLT_MATMUL_TILE_128x256,
+    CUBLASLT_MATMUL_TILE_256x128, CUBLASLT_MATMUL_TILE_192x96,  CUBLASLT_MATMUL_TILE_96x192,
+    CUBLASLT_MATMUL_TILE_192x160, CUBLASLT_MATMUL_TILE_160x192, CUBLASLT_MATMUL_TILE_192x192,
+    CUBLASLT_MATMUL_TILE_256x96,  CUBLASLT_MATMUL_TILE_96x256,  CUBLASLT_MATMUL_TILE_256x144,
+    CUBLASLT_MATMUL_TILE_144x256, CUBLASLT_MATMUL_TILE_256x160, CUBLASLT_MATMUL_TILE_160x256,
+    CUBLASLT_MATMUL_TILE_256x176, CUBLASLT_MATMUL_TILE_176x256, CUBLASLT_MATMUL_TILE_256x192,
+    CUBLASLT_MATMUL_TILE_192x256};
 
 // The parts of cublasLtMatmulAlgo_t that a search varies.
 struct AlgorithmConfig {
@@ -108,18 +122,6 @@ pawl::Result<Operation> MakeOperation(const MatmulSpec& spec) {
   return operation;
 }
 
-template <class T>
-std::vector<T> Capability(const cublasLtMatmulAlgo_t& algorithm,
-                          cublasLtMatmulAlgoCapAttributes_t attribute) {
-  std::size_t bytes = 0;
-  cublasLtMatmulAlgoCapGetAttribute(&algorithm, attribute, nullptr, 0, &bytes);
-  std::vector<T> values(bytes / sizeof(T));
-  if (!values.empty()) {
-    cublasLtMatmulAlgoCapGetAttribute(&algorithm, attribute, values.data(), bytes, &bytes);
-  }
-  return values;
-}
-
 }  // namespace
 
 std::string MatmulSpec::Key() const {
@@ -170,8 +172,9 @@ struct CublasLtMatmul::Impl {
   cublasLtMatmulAlgo_t algorithm{};
 
   pawl::Result<std::vector<cublasLtMatmulAlgo_t>> Heuristics(int count) const;
-  std::vector<cublasLtMatmulAlgo_t> Neighbours(
-      const std::vector<cublasLtMatmulAlgo_t>& named) const;
+  // `origin` with that configuration, if the library takes it.
+  std::optional<cublasLtMatmulAlgo_t> Varied(const cublasLtMatmulAlgo_t& origin,
+                                             const AlgorithmConfig& config) const;
   bool Accepts(const cublasLtMatmulAlgo_t& candidate) const;
   pawl::Status Enqueue(const cublasLtMatmulAlgo_t& candidate, const MatmulArgs& args,
                        const MatmulWorkspace& workspace, CUstream_st* stream) const;
@@ -209,34 +212,15 @@ bool CublasLtMatmul::Impl::Accepts(const cublasLtMatmulAlgo_t& candidate) const 
          result.workspaceSize <= workspace_bytes;
 }
 
-std::vector<cublasLtMatmulAlgo_t> CublasLtMatmul::Impl::Neighbours(
-    const std::vector<cublasLtMatmulAlgo_t>& named) const {
-  std::vector<cublasLtMatmulAlgo_t> found;
-  std::set<AlgorithmConfig> seen;
-  const auto consider = [&](const cublasLtMatmulAlgo_t& origin, const AlgorithmConfig& config) {
-    if (!seen.insert(config).second) return;
-    cublasLtMatmulAlgo_t candidate = origin;
-    VisitConfig(config, [&](cublasLtMatmulAlgoConfigAttributes_t attribute, const auto& field) {
-      // What an algorithm cannot be told is caught by the check below.
-      cublasLtMatmulAlgoConfigSetAttribute(&candidate, attribute, &field, sizeof(field));
-    });
-    if (Accepts(candidate)) found.push_back(candidate);
-  };
-  for (const cublasLtMatmulAlgo_t& origin : named) {
-    const AlgorithmConfig base = ReadConfig(origin);
-    for (const std::uint32_t tile : Capability<std::uint32_t>(origin, CUBLASLT_ALGO_CAP_TILE_IDS)) {
-      for (const std::uint16_t cluster : kClusters) {
-        for (const std::uint32_t swizzle : {0U, 1U}) {
-          AlgorithmConfig config = base;
-          config.tile = tile;
-          config.cluster = cluster;
-          config.swizzle = swizzle;
-          consider(origin, config);
-        }
-      }
-    }
-  }
-  return found;
+std::optional<cublasLtMatmulAlgo_t> CublasLtMatmul::Impl::Varied(
+    const cublasLtMatmulAlgo_t& origin, const AlgorithmConfig& config) const {
+  cublasLtMatmulAlgo_t candidate = origin;
+  VisitConfig(config, [&](cublasLtMatmulAlgoConfigAttributes_t attribute, const auto& field) {
+    // What an algorithm cannot be told is caught by the check below.
+    cublasLtMatmulAlgoConfigSetAttribute(&candidate, attribute, &field, sizeof(field));
+  });
+  if (!Accepts(candidate)) return std::nullopt;
+  return candidate;
 }
 
 pawl::Status CublasLtMatmul::Impl::Enqueue(const cublasLtMatmulAlgo_t& candidate,
@@ -285,64 +269,124 @@ pawl::Status CublasLtMatmul::Run(const MatmulArgs& args, const MatmulWorkspace& 
   return impl_->Enqueue(impl_->algorithm, args, workspace, stream);
 }
 
+// Times candidates and keeps them ranked.
+class CublasLtMatmul::Search {
+ public:
+  Search(const Impl& impl, const DeviceTimer& timer, const MatmulArgs& args,
+         const MatmulWorkspace& workspace, CUstream_st* stream)
+      : impl_(impl), timer_(timer), args_(args), workspace_(workspace), stream_(stream) {}
+
+  // A quick time; dropped after one run when clearly slow.
+  pawl::Status Try(const cublasLtMatmulAlgo_t& candidate) {
+    constexpr double kHopeless = 1.3;
+    if (!seen_.insert(ReadConfig(candidate)).second) return pawl::OkStatus();
+    auto once_ms = TimeMs(candidate, 1);
+    // Accepted by the library's check and refused by its kernel: not usable.
+    if (!once_ms.ok()) return pawl::OkStatus();
+    if (!ranking_.empty() && *once_ms > kHopeless * ranking_.front().quick_ms) {
+      return pawl::OkStatus();
+    }
+    PAWL_ASSIGN(const double quick_ms, TimeMs(candidate, 3));
+    const auto slower = [](double ms, const Ranked& ranked) { return ms < ranked.quick_ms; };
+    ranking_.insert(std::upper_bound(ranking_.begin(), ranking_.end(), quick_ms, slower),
+                    {quick_ms, candidate});
+    return pawl::OkStatus();
+  }
+
+  // Other tiles for the best few, then other clusters and orders for the best few of all.
+  pawl::Status TryNeighbours() {
+    for (const cublasLtMatmulAlgo_t& origin : Best(3)) {
+      for (const std::uint32_t tile : kTiles) {
+        AlgorithmConfig config = ReadConfig(origin);
+        config.tile = tile;
+        PAWL_TRY(TryVaried(origin, config));
+      }
+    }
+    for (const cublasLtMatmulAlgo_t& origin : Best(6)) {
+      for (const std::uint16_t cluster : kClusters) {
+        for (const std::uint32_t swizzle : {0U, 1U}) {
+          AlgorithmConfig config = ReadConfig(origin);
+          config.cluster = cluster;
+          config.swizzle = swizzle;
+          PAWL_TRY(TryVaried(origin, config));
+        }
+      }
+    }
+    return pawl::OkStatus();
+  }
+
+  // The median of each in turns: the chip slows down as it warms up, and turns share that evenly.
+  pawl::Result<std::vector<double>> TakeTurns(
+      const std::vector<cublasLtMatmulAlgo_t>& finalists) const {
+    constexpr int kRounds = 12;
+    std::vector<std::vector<double>> samples_ms(finalists.size());
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < finalists.size(); ++i) {
+        PAWL_ASSIGN(const double sample_ms, TimeMs(finalists[i], 1));
+        samples_ms[i].push_back(sample_ms);
+      }
+    }
+    std::vector<double> medians_ms;
+    for (auto& samples : samples_ms) {
+      std::sort(samples.begin(), samples.end());
+      medians_ms.push_back(Median(samples));
+    }
+    return medians_ms;
+  }
+
+  std::vector<cublasLtMatmulAlgo_t> Best(std::size_t count) const {
+    std::vector<cublasLtMatmulAlgo_t> best;
+    for (const Ranked& ranked : ranking_) {
+      if (best.size() < count) best.push_back(ranked.algorithm);
+    }
+    return best;
+  }
+  int tried() const { return static_cast<int>(seen_.size()); }
+
+ private:
+  struct Ranked {
+    double quick_ms = 0;
+    cublasLtMatmulAlgo_t algorithm;
+  };
+
+  pawl::Status TryVaried(const cublasLtMatmulAlgo_t& origin, const AlgorithmConfig& config) {
+    const auto candidate = impl_.Varied(origin, config);
+    return candidate ? Try(*candidate) : pawl::OkStatus();
+  }
+
+  pawl::Result<double> TimeMs(const cublasLtMatmulAlgo_t& candidate, int repeats) const {
+    PAWL_ASSIGN(const auto samples,
+                timer_.Sample([&] { return impl_.Enqueue(candidate, args_, workspace_, stream_); },
+                              0, repeats));
+    return Median(samples);
+  }
+
+  const Impl& impl_;
+  const DeviceTimer& timer_;
+  const MatmulArgs& args_;
+  const MatmulWorkspace& workspace_;
+  CUstream_st* stream_;
+  std::set<AlgorithmConfig> seen_;
+  std::vector<Ranked> ranking_;  // fastest first
+};
+
 pawl::Result<MatmulTuning> CublasLtMatmul::Tune(const MatmulArgs& args,
                                                 const MatmulWorkspace& workspace,
                                                 MatmulSearch search, CUstream_st* stream) {
-  PAWL_ASSIGN(std::vector<cublasLtMatmulAlgo_t> candidates,
-              impl_->Heuristics(kHeuristicCandidates));
-  if (search == MatmulSearch::kNeighbours) {
-    const auto neighbours = impl_->Neighbours(candidates);
-    candidates.insert(candidates.end(), neighbours.begin(), neighbours.end());
-  }
-  PAWL_ASSIGN(const DeviceTimer timer, DeviceTimer::Create(stream));
-  const auto time_ms = [&](const cublasLtMatmulAlgo_t& candidate,
-                           int repeats) -> pawl::Result<double> {
-    PAWL_ASSIGN(const auto samples,
-                timer.Sample([&] { return impl_->Enqueue(candidate, args, workspace, stream); }, 0,
-                             repeats));
-    return Median(samples);
-  };
-  PAWL_TRY(impl_->Enqueue(candidates.front(), args, workspace, stream));
-
-  // A quick round over all, which drops the clearly slow after one run.
-  constexpr double kHopeless = 1.3;
-  std::vector<std::pair<double, std::size_t>> ranking;
-  double best_ms = 1e30;
-  for (std::size_t i = 1; i < candidates.size(); ++i) {
-    auto once_ms = time_ms(candidates[i], 1);
-    if (!once_ms.ok()) continue;  // accepted by the check and refused by the kernel: not usable
-    if (*once_ms > kHopeless * best_ms) continue;
-    PAWL_ASSIGN(const double quick_ms, time_ms(candidates[i], 3));
-    ranking.emplace_back(quick_ms, i);
-    best_ms = std::min(best_ms, quick_ms);
-  }
-  std::sort(ranking.begin(), ranking.end());
-
-  // Then the best few and the library's first choice in turns: the chip slows down as it warms up,
-  // and turns share that evenly.
   constexpr std::size_t kFinalists = 6;
-  constexpr int kRounds = 12;
-  std::vector<std::size_t> finalists{0};
-  for (std::size_t i = 0; i < ranking.size() && i < kFinalists; ++i) {
-    finalists.push_back(ranking[i].second);
-  }
-  std::vector<std::vector<double>> samples_ms(finalists.size());
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t i = 0; i < finalists.size(); ++i) {
-      PAWL_ASSIGN(const double sample_ms, time_ms(candidates[finalists[i]], 1));
-      samples_ms[i].push_back(sample_ms);
-    }
-  }
-  MatmulTuning tuning{search, static_cast<int>(candidates.size()), 0, 1e30};
-  for (std::size_t i = 0; i < finalists.size(); ++i) {
-    std::sort(samples_ms[i].begin(), samples_ms[i].end());
-    const double median_ms = Median(samples_ms[i]);
-    if (i == 0) tuning.first_ms = median_ms;
-    if (median_ms >= tuning.best_ms) continue;
-    tuning.best_ms = median_ms;
-    impl_->algorithm = candidates[finalists[i]];
-  }
-  return tuning;
+  PAWL_ASSIGN(const auto guesses, impl_->Heuristics(kHeuristicCandidates));
+  PAWL_ASSIGN(const DeviceTimer timer, DeviceTimer::Create(stream));
+  PAWL_TRY(impl_->Enqueue(guesses.front(), args, workspace, stream));  // loads the kernel
+  Search candidates(*impl_, timer, args, workspace, stream);
+  for (const cublasLtMatmulAlgo_t& guess : guesses) PAWL_TRY(candidates.Try(guess));
+  if (search == MatmulSearch::kNeighbours) PAWL_TRY(candidates.TryNeighbours());
+
+  std::vector<cublasLtMatmulAlgo_t> finalists = candidates.Best(kFinalists);
+  finalists.insert(finalists.begin(), guesses.front());
+  PAWL_ASSIGN(const auto medians_ms, candidates.TakeTurns(finalists));
+  const auto best = std::min_element(medians_ms.begin(), medians_ms.end());
+  impl_->algorithm = finalists[static_cast<std::size_t>(best - medians_ms.begin())];
+  return MatmulTuning{search, candidates.tried(), medians_ms.front(), *best};
 }
 
 std::string CublasLtMatmul::SaveAlgorithm() const {

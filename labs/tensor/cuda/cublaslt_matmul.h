@@ -70,7 +70,7 @@ class CublasLtHandle {
 
 enum class MatmulSearch : std::uint8_t {
   kHeuristics,  // the 32 best guesses of the library
-  kNeighbours,  // and every tile, cluster, swizzle and split of the algorithms that they name
+  kNeighbours,  // and other tiles, clusters and orders of the best among them: some seconds
 };
 
 struct MatmulTuning {
@@ -110,6 +110,7 @@ class CublasLtMatmul {
 
  private:
   struct Impl;
+  class Search;
   explicit CublasLtMatmul(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

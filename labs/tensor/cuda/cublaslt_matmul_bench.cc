@@ -19,8 +19,6 @@ namespace lab::cuda {
 namespace {
 
 constexpr std::int64_t kTokens = 262144;
-constexpr int kWarmUp = 5;
-constexpr int kRepeats = 20;
 
 struct Case {
   std::string name;
@@ -111,11 +109,10 @@ pawl::Status Measure(const CublasLtHandle& handle, const DeviceTimer& timer, con
   const MatmulWorkspace workspace{o.scratch.data(), o.scratch.size_bytes()};
   const std::string first = product.Describe();
   PAWL_ASSIGN(const MatmulTuning tuning, product.Tune(args, workspace, search, nullptr));
-  PAWL_ASSIGN(
-      const auto samples,
-      timer.Settled([&] { return product.Run(args, workspace, nullptr); }, kWarmUp, kRepeats));
+  PAWL_ASSIGN(const BenchTimes times,
+              TimeWork(timer, [&] { return product.Run(args, workspace, nullptr); }));
   record.Add({c.name,
-              samples,
+              times,
               c.spec.flops(),
               BytesMoved(c.spec),
               {{"key", c.spec.Key()},

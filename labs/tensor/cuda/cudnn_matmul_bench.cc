@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/time.h"
 #include "tensor/cuda/bench_record.h"
 #include "tensor/cuda/cublaslt_matmul.h"
 #include "tensor/cuda/cudnn_handle.h"
@@ -20,9 +21,7 @@ namespace {
 
 constexpr std::int64_t kTokens = 262144;
 constexpr std::int64_t kWidest = 2048;
-constexpr int kWarmUp = 5;
-constexpr int kRepeats = 20;
-constexpr int kMostChoices = 4;
+constexpr int kMostChoices = 12;
 
 struct Case {
   std::string name;
@@ -76,7 +75,9 @@ class FusedBench {
   // Every configuration that cuDNN proposes.
   pawl::Status Fused(const Case& c) {
     for (int choice = 0; choice < kMostChoices; ++choice) {
+      const auto start = pawl::Monotonic::now();
       auto product = CudnnMatmul::Create(cudnn_, c.spec, choice);
+      const double compile_s = pawl::SecondsSince(start);
       if (!product.ok()) {
         if (choice == 0) std::printf("%s: %s\n", c.name.c_str(), product.error().Text().c_str());
         break;
@@ -84,7 +85,9 @@ class FusedBench {
       if (product->workspace_bytes() > o_.scratch.size_bytes()) continue;
       const FusedMatmulArgs args{o_.a.data(), o_.b.data(), o_.extra.data(), o_.d.data()};
       const auto run = [&] { return product->Run(args, o_.scratch.data(), nullptr); };
-      PAWL_TRY(Report(c, pawl::Format("cudnn choice {}", choice), product->Describe(), run));
+      PAWL_TRY(Report(c, pawl::Format("cudnn choice {}", choice),
+                      pawl::Format("{}, compiled in {:.2f} s", product->Describe(), compile_s),
+                      run));
     }
     return pawl::OkStatus();
   }
@@ -119,11 +122,11 @@ class FusedBench {
  private:
   pawl::Status Report(const Case& c, const std::string& how, const std::string& detail,
                       const DeviceWork& run) {
-    PAWL_ASSIGN(const auto samples, timer_.Settled(run, kWarmUp, kRepeats));
+    PAWL_ASSIGN(const BenchTimes times, TimeWork(timer_, run));
     const double flops = 2.0 * static_cast<double>(c.spec.rows) * static_cast<double>(c.spec.cols) *
                          static_cast<double>(c.spec.inner);
     record_.Add({pawl::Format("{}, {}: {}", c.name, FusedEpilogueName(c.spec.epilogue), how),
-                 samples,
+                 times,
                  flops,
                  BytesMoved(c.spec),
                  {{"note", detail}}});

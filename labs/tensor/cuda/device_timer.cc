@@ -43,11 +43,19 @@ pawl::Result<std::vector<double>> DeviceTimer::Sample(const DeviceWork& work, in
   return samples_ms;
 }
 
-pawl::Result<std::vector<double>> DeviceTimer::Settled(const DeviceWork& work, int warm_up,
-                                                       int repeats) const {
+pawl::Result<std::vector<double>> DeviceTimer::Settled(const DeviceWork& work) const {
+  constexpr auto kIdle = std::chrono::milliseconds(200);
   PAWL_TRY(FromCuda(cudaStreamSynchronize(stream_), "waiting for the device"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  return Sample(work, warm_up, repeats);
+  std::this_thread::sleep_for(kIdle);
+  return Sample(work, 5, 20);
+}
+
+pawl::Result<std::vector<double>> DeviceTimer::Sustained(const DeviceWork& work) const {
+  constexpr double kBusyMs = 400;
+  PAWL_ASSIGN(const auto first, Sample(work, 1, 3));
+  const int busy = std::clamp(static_cast<int>(kBusyMs / std::max(Median(first), 1e-3)), 20, 5000);
+  PAWL_ASSIGN(auto samples, Sample(work, busy, 20));
+  return samples;
 }
 
 double Median(const std::vector<double>& sorted) {

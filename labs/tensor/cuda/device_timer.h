@@ -23,9 +23,11 @@ class DeviceTimer {
   // Milliseconds of each of `repeats` calls of `work`, sorted, after `warm_up` untimed ones. `work`
   // enqueues on the stream of the timer. Waits for the stream.
   pawl::Result<std::vector<double>> Sample(const DeviceWork& work, int warm_up, int repeats) const;
-  // The same after the device has been idle for a moment. A chip at its power limit lowers its
-  // clock, so that a row's time would depend on the rows before it.
-  pawl::Result<std::vector<double>> Settled(const DeviceWork& work, int warm_up, int repeats) const;
+  // The same after the device has been idle for a moment, and after it has been kept busy with the
+  // work itself. They differ: a chip at its power limit lowers its clock, and a training step runs
+  // at the lower one.
+  pawl::Result<std::vector<double>> Settled(const DeviceWork& work) const;
+  pawl::Result<std::vector<double>> Sustained(const DeviceWork& work) const;
 
  private:
   explicit DeviceTimer(CUstream_st* stream) : stream_(stream) {}

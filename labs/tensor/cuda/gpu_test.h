@@ -30,14 +30,21 @@ inline float FromBf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-// `rows` rows of `width` bf16 elements, `pitch` elements apart on the device.
+// `rows` rows of `width` elements that lie `pitch` elements apart on the device.
+template <class T>
+std::vector<T> HostRows(const void* data, std::int64_t rows, std::int64_t width,
+                        std::int64_t pitch) {
+  std::vector<T> host(static_cast<std::size_t>(rows * width));
+  const std::size_t row_bytes = static_cast<std::size_t>(width) * sizeof(T);
+  EXPECT_EQ(cudaMemcpy2D(host.data(), row_bytes, data, static_cast<std::size_t>(pitch) * sizeof(T),
+                         row_bytes, static_cast<std::size_t>(rows), cudaMemcpyDeviceToHost),
+            cudaSuccess);
+  return host;
+}
+
 inline std::vector<float> HostBf16(const void* data, std::int64_t rows, std::int64_t width,
                                    std::int64_t pitch) {
-  std::vector<std::uint16_t> raw(static_cast<std::size_t>(rows * width));
-  EXPECT_EQ(cudaMemcpy2D(raw.data(), static_cast<std::size_t>(width) * 2, data,
-                         static_cast<std::size_t>(pitch) * 2, static_cast<std::size_t>(width) * 2,
-                         static_cast<std::size_t>(rows), cudaMemcpyDeviceToHost),
-            cudaSuccess);
+  const auto raw = HostRows<std::uint16_t>(data, rows, width, pitch);
   std::vector<float> values(raw.size());
   for (std::size_t i = 0; i < raw.size(); ++i) values[i] = FromBf16(raw[i]);
   return values;
@@ -45,12 +52,8 @@ inline std::vector<float> HostBf16(const void* data, std::int64_t rows, std::int
 inline std::vector<float> HostBf16(const void* data, std::int64_t count) {
   return HostBf16(data, 1, count, count);
 }
-
 inline std::vector<float> HostFp32(const void* data, std::int64_t count) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  EXPECT_EQ(cudaMemcpy(values.data(), data, values.size() * 4, cudaMemcpyDeviceToHost),
-            cudaSuccess);
-  return values;
+  return HostRows<float>(data, 1, count, count);
 }
 
 // ||got - want|| / ||want||; infinite where want is zero and got is not, NaN when got holds one.

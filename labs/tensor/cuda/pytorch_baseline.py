@@ -1,7 +1,7 @@
 """pytorch_baseline.py RECORD.json: the GPT lab's matrix products and attention through PyTorch.
 
 Writes rows of the names that cublaslt_matmul_bench and cudnn_attention_bench use, so that the two
-can be read side by side. Median of 20 after 5 warm-ups, CUDA events, random data.
+can be read side by side.
 """
 import json
 import statistics
@@ -15,20 +15,25 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 TOKENS = 262144
 
 
-def median_ms(work):
+def sample_ms(work):
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    work()
+    stop.record()
+    stop.synchronize()
+    return start.elapsed_time(stop)
+
+
+def measure(work):
+    """Settled and sustained medians, as the C++ benches take them."""
     torch.cuda.synchronize()
-    time.sleep(0.2)  # as the C++ benches do: a chip at its power limit slows down
+    time.sleep(0.2)
     for _ in range(5):
         work()
-    samples = []
-    for _ in range(20):
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
+    settled = statistics.median(sample_ms(work) for _ in range(20))
+    for _ in range(min(5000, max(20, int(400 / settled)))):
         work()
-        stop.record()
-        stop.synchronize()
-        samples.append(start.elapsed_time(stop))
-    return statistics.median(samples)
+    return settled, statistics.median(sample_ms(work) for _ in range(20))
 
 
 def random(*shape):
@@ -42,9 +47,9 @@ def matmul_rows():
         x, w, dy = random(TOKENS, inner), random(out, inner), random(TOKENS, out)
         y, dx, dw = torch.empty_like(dy), torch.empty_like(x), torch.empty_like(w)
         flops = 2 * TOKENS * out * inner
-        yield f"{layer} forward", median_ms(lambda: torch.mm(x, w.t(), out=y)), flops
-        yield f"{layer} dgrad", median_ms(lambda: torch.mm(dy, w, out=dx)), flops
-        yield f"{layer} wgrad bf16", median_ms(lambda: torch.mm(dy.t(), x, out=dw)), flops
+        yield f"{layer} forward", measure(lambda: torch.mm(x, w.t(), out=y)), flops
+        yield f"{layer} dgrad", measure(lambda: torch.mm(dy, w, out=dx)), flops
+        yield f"{layer} wgrad bf16", measure(lambda: torch.mm(dy.t(), x, out=dw)), flops
 
 
 def attention_rows():
@@ -62,13 +67,15 @@ def attention_rows():
         def backward():
             torch.autograd.grad(out, (q, k, v), d_out, retain_graph=True)
 
-        yield "forward full", median_ms(forward), flops
-        yield "backward full", median_ms(backward), flops * 5 // 2
+        yield "forward full", measure(forward), flops
+        yield "backward full", measure(backward), flops * 5 // 2
 
 
 def main():
-    rows = [{"name": name, "median_ms": ms, "tflops": flops / ms * 1e-9}
-            for source in (matmul_rows(), attention_rows()) for name, ms, flops in source]
+    rows = [{"name": name, "median_ms": settled, "sustained_ms": sustained,
+             "tflops": flops / settled * 1e-9}
+            for source in (matmul_rows(), attention_rows())
+            for name, (settled, sustained), flops in source]
     record = {"bench": "pytorch_baseline", "command": " ".join(sys.argv),
               "machine": {"gpu": torch.cuda.get_device_name(), "cuda_runtime": torch.version.cuda},
               "libraries": {"torch": torch.__version__,
@@ -77,7 +84,8 @@ def main():
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump(record, file, indent=2)
     for row in rows:
-        print(f"{row['name']:28} {row['median_ms']:7.3f} ms {row['tflops']:5.0f} TFLOP/s")
+        print(f"{row['name']:28} {row['median_ms']:7.3f} ms {row['sustained_ms']:7.3f} sustained"
+              f" {row['tflops']:5.0f} TFLOP/s")
 
 
 main()

@@ -358,7 +358,7 @@ class TomlConverter {
     std::vector<std::pair<const toml::key*, const toml::node*>> members;
     members.reserve(table.size());
     for (const auto& [key, node] : table) members.emplace_back(&key, &node);
-    std::stable_sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
+    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
       return a.first->source().begin < b.first->source().begin;
     });
     JsonObject out;

@@ -1,7 +1,6 @@
 // The terminal is tested through a pseudo-terminal, as a person would see it.
 #include "base/terminal.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@ class PseudoTerminal {
     size.ws_row = 24;
     int child = -1;
     EXPECT_EQ(openpty(&master_, &child, nullptr, nullptr, &size), 0);
-    EXPECT_EQ(fcntl(master_, F_SETFL, O_NONBLOCK), 0);
     file_ = fdopen(child, "w");
   }
   PseudoTerminal(const PseudoTerminal&) = delete;
@@ -34,10 +32,16 @@ class PseudoTerminal {
   }
 
   std::FILE* file() const { return file_; }
+  // All that was written so far. The kernel hands it over in its own time, so a mark is written
+  // behind it and waited for.
   std::string Seen() const {
-    char buffer[4096];
-    const ssize_t got = read(master_, buffer, sizeof buffer);
-    return got <= 0 ? std::string() : std::string(buffer, static_cast<std::size_t>(got));
+    constexpr char kMark = '\x05';
+    EXPECT_EQ(std::fputc(kMark, file_), kMark);
+    EXPECT_EQ(std::fflush(file_), 0);
+    std::string seen;
+    char byte = 0;
+    while (read(master_, &byte, 1) == 1 && byte != kMark) seen += byte;
+    return seen;
   }
 
  private:

@@ -15,6 +15,9 @@
 namespace pawl::os {
 namespace {
 
+constexpr std::string_view kFolderPrefix = "pawl-run-";
+constexpr std::string_view kFolderLock = "lock";
+
 bool Has(const std::vector<std::string>& env, std::string_view name) {
   return std::any_of(env.begin(), env.end(), [&](const std::string& entry) {
     return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
@@ -115,7 +118,11 @@ void AddLandlock(PlanText& plan, const RunSetup& setup, int abi) {
     plan.Add(plan_key::kReadOnly, "/etc/resolv.conf");
     plan.Add(plan_key::kReadOnly, "/etc/hosts");
   }
-  if (setup.folders) plan.Add(plan_key::kWritable, setup.folders->path().string());
+  if (setup.folders) {
+    for (const char* name : {"home", "tmp"}) {
+      plan.Add(plan_key::kWritable, (setup.folders->path() / name).string());
+    }
+  }
   for (const char* device :
        {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
     plan.Add(plan_key::kDevice, device);
@@ -142,11 +149,16 @@ std::string MakePlan(const RunSetup& setup, const SandboxProbe& probe) {
 
 Status MakePrivateFolders(RunSetup& setup) {
   PAWL_ASSIGN(ScratchFolder made,
-              ScratchFolder::Make(std::filesystem::temp_directory_path(), "pawl-run-"));
+              ScratchFolder::Make(std::filesystem::temp_directory_path(), kFolderPrefix));
   setup.folders.emplace(std::move(made));
   const Path& top = setup.folders->path();
-  for (const char* name : {"home", "tmp"}) PAWL_TRY(MakeFolders(top / name, 0700));
-  if (setup.user) PAWL_TRY(GiveTree(top, setup.user->id(), {}));
+  PAWL_ASSIGN(setup.folders_lock,
+              FileLock::Acquire(top / kFolderLock, Format("process {}", ::getpid())));
+  if (::chmod(top.c_str(), 0711) != 0) return SystemError("cannot open a private folder", errno);
+  for (const char* name : {"home", "tmp"}) {
+    PAWL_TRY(MakeFolders(top / name, 0700));
+    if (setup.user) PAWL_TRY(GiveTree(top / name, setup.user->id(), {}));
+  }
   std::erase(setup.spec.env, Format("HOME={}", kSandboxHome));
   SetDefault(setup.spec.env, "HOME", (top / "home").string());
   SetDefault(setup.spec.env, "TMPDIR", (top / "tmp").string());
@@ -159,6 +171,22 @@ bool CleanWords(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+void RemoveAbandonedFolders() {
+  std::error_code failure;
+  const Path parent = std::filesystem::temp_directory_path(failure);
+  for (const auto& entry : std::filesystem::directory_iterator(parent, failure)) {
+    const Path lock = entry.path() / kFolderLock;
+    struct stat info{};
+    if (!entry.path().filename().string().starts_with(kFolderPrefix) ||
+        ::lstat(lock.c_str(), &info) != 0 || info.st_uid != ::geteuid()) {
+      continue;
+    }
+    if (const auto free = FileLock::Acquire(lock, ""); free.ok()) {
+      RemoveTree(entry.path()).Ignore("it is tried again at the next start");
+    }
+  }
+}
 
 Result<Path> FindShim() {
   const Path here = ExecutableFolder();

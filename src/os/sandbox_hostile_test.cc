@@ -40,9 +40,15 @@ TEST_P(Hostile, AForkBombStopsAtTheProcessLimit) {
   EXPECT_LE(*count, 40);
 }
 
-TEST_P(Hostile, AForkBombEndsAtTheTimeLimit) { ExpectTimeout("fork-forever"); }
-TEST_P(Hostile, IgnoringTermDoesNotHelp) { ExpectTimeout("ignore-term"); }
-TEST_P(Hostile, StoppedProcessesEndToo) { ExpectTimeout("stop"); }
+TEST_P(Hostile, AForkBombEndsAtTheTimeLimit) {
+  ExpectTimeout("fork-forever");
+}
+TEST_P(Hostile, IgnoringTermDoesNotHelp) {
+  ExpectTimeout("ignore-term");
+}
+TEST_P(Hostile, StoppedProcessesEndToo) {
+  ExpectTimeout("stop");
+}
 
 TEST_P(Hostile, AProcessThatHopsAwayIsCaught) {
   EXPECT_TRUE(Run(SandboxTest::Hostile("hop")).succeeded());
@@ -100,8 +106,7 @@ TEST_P(Hostile, AFloodKeepsItsHeadAndTail) {
 
 TEST_P(Hostile, SeesNothingOfOthers) {
   ASSERT_TRUE(WriteFileAtomic(At("secret"), "the answer", {.mode = 0600}).ok());
-  EXPECT_FALSE(Run(Shell(Format("cat {}", At("secret").string()))).succeeded() &&
-               ::geteuid() == 0);
+  EXPECT_FALSE(Run(Shell(Format("cat {}", At("secret").string()))).succeeded() && ::geteuid() == 0);
   if (::geteuid() == 0) {
     EXPECT_EQ(Log().find("the answer"), std::string::npos);
     EXPECT_TRUE(Run(SandboxTest::Hostile("kill", Format("{}", ::getpid()))).succeeded());
@@ -120,10 +125,16 @@ INSTANTIATE_TEST_SUITE_P(, HostileCalls,
 TEST_P(HostileCalls, AreRefused) {
   EXPECT_TRUE(Run(Hostile("calls")).succeeded());
   const std::string log = Log();
-  for (const char* name :
-       {"ptrace", "process_vm_readv", "unshare_user", "clone_user", "setns", "mount", "bpf",
-        "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl", "kexec_load", "init_module",
-        "swapon", "reboot", "clock_settime", "adjtimex", "tiocsti", "packet", "netlink"}) {
+  for (const char* name : {"ptrace",       "process_vm_readv",
+                           "unshare_user", "clone_user",
+                           "setns",        "mount",
+                           "bpf",          "perf_event_open",
+                           "userfaultfd",  "io_uring_setup",
+                           "keyctl",       "kexec_load",
+                           "init_module",  "swapon",
+                           "reboot",       "clock_settime",
+                           "adjtimex",     "tiocsti",
+                           "packet",       "netlink"}) {
     EXPECT_EQ(Answer(log, name), "EPERM") << name;
   }
   EXPECT_EQ(Answer(log, "clone3"), "ENOSYS");
@@ -145,8 +156,7 @@ TEST_P(HostileCalls, ReachTheNetworkOnlyWhenTheyMay) {
   ASSERT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   SandboxSpec spec = Hostile("connect", Format("{}", ntohs(address.sin_port)));
   EXPECT_TRUE(Run(spec).succeeded());
-  EXPECT_EQ(Answer(Log(), "connect"),
-            GetParam() == IsolationLevel::kL3 ? "ECONNREFUSED" : "EPERM");
+  EXPECT_EQ(Answer(Log(), "connect"), GetParam() == IsolationLevel::kL3 ? "ECONNREFUSED" : "EPERM");
   spec.network = true;
   EXPECT_TRUE(Run(spec).succeeded());
   EXPECT_EQ(Answer(Log(), "connect"), "ok");

@@ -134,6 +134,7 @@ SandboxProbe ProbeSandbox(IsolationLevel ceiling) {
   probe.own_uid = ::geteuid() == 0;
   if (ceiling >= IsolationLevel::kL3) probe.bwrap = FindProgram("bwrap").string();
   ProbeBounds(probe);
+  RemoveAbandonedFolders();
   if (const auto shim = FindShim(); !shim.ok()) {
     probe.findings.push_back(shim.error().message);
     return probe;

@@ -75,10 +75,10 @@ TEST_P(Sandbox, RunsWithoutPrivileges) {
 }
 
 TEST_P(Sandbox, WritesOnlyWhereItMay) {
-  SandboxSpec spec = Shell(
-      Format("cd {}; echo new > open/f && mkdir open/d && cat open/old/f; "
-             "echo x > closed/f; echo x > /usr/pawl-test; true",
-             At("").string()));
+  SandboxSpec spec =
+      Shell(Format("cd {}; echo new > open/f && mkdir open/d && cat open/old/f; "
+                   "echo x > closed/f; echo x > /usr/pawl-test; true",
+                   At("").string()));
   ASSERT_TRUE(MakeFolders(At("open/old")).ok());
   ASSERT_TRUE(WriteFileAtomic(At("open/old/f"), "old\n", {.mode = 0600}).ok());
   ASSERT_TRUE(MakeFolders(At("closed")).ok());
@@ -136,9 +136,8 @@ TEST_P(Sandbox, NamesWhatCannotBeStarted) {
 }
 
 TEST_P(Sandbox, EndsAtTheLimitAndLetsTheCommandClearUpFirst) {
-  SandboxSpec spec =
-      Shell(Format("trap 'echo cleared > {}/open/f; exit 3' TERM; sleep 100 & wait",
-                   scratch_->path().string()));
+  SandboxSpec spec = Shell(Format("trap 'echo cleared > {}/open/f; exit 3' TERM; sleep 100 & wait",
+                                  scratch_->path().string()));
   spec.mounts.push_back(Writable("open"));
   spec.limits.timeout = milliseconds(200);
   spec.limits.term_grace = std::chrono::seconds(20);
@@ -150,9 +149,10 @@ TEST_P(Sandbox, EndsAtTheLimitAndLetsTheCommandClearUpFirst) {
 }
 
 TEST_P(Sandbox, BackgroundProcessesEndWithTheCommand) {
-  SandboxSpec spec = Shell(Format("(sleep 1; echo late > {0}/open/f) & "
-                                  "(setsid sh -c 'sleep 1; echo late > {0}/open/g') & echo done",
-                                  scratch_->path().string()));
+  SandboxSpec spec =
+      Shell(Format("(sleep 1; echo late > {0}/open/f) & "
+                   "(setsid sh -c 'sleep 1; echo late > {0}/open/g') & echo done",
+                   scratch_->path().string()));
   spec.mounts.push_back(Writable("open"));
   EXPECT_TRUE(Run(spec).succeeded());
   EXPECT_EQ(Log(), "done\n");
@@ -216,6 +216,18 @@ TEST_P(Sandbox, NothingOutlivesAPawlThatIsKilled) {
   ::kill(pawl, SIGKILL);
   ::waitpid(pawl, nullptr, 0);
   while (!MarkedProcesses(mark_).empty() && Monotonic::now() < deadline) ::usleep(2000);
+
+  // What it left on disk goes when the next Pawl starts.
+  EXPECT_EQ(ProbeSandbox(GetParam()).level, GetParam());
+  for (const Path& home : {probe_.memory_group, probe_.cpu_group}) {
+    if (home.empty()) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(home)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with(Format("pawl-{}-", pawl)));
+    }
+  }
+  for (const auto& entry : std::filesystem::directory_iterator("/tmp")) {
+    EXPECT_NE(ReadFile(entry.path() / "lock").ValueOr(""), Format("process {}", pawl));
+  }
 }
 
 // ---- what only one level can
@@ -241,7 +253,8 @@ TEST_P(SandboxL3, ShowsMountsUnderOtherNamesInOrder) {
 
 TEST_P(SandboxL3, ReachesAToolchainBehindAClosedFolder) {
   ASSERT_TRUE(MakeFolders(At("closed/tool")).ok());
-  ASSERT_TRUE(WriteFileAtomic(At("closed/tool/run"), "#!/bin/sh\necho tool\n", {.mode = 0755}).ok());
+  ASSERT_TRUE(
+      WriteFileAtomic(At("closed/tool/run"), "#!/bin/sh\necho tool\n", {.mode = 0755}).ok());
   ASSERT_EQ(::chmod(At("closed").c_str(), 0700), 0);
   SandboxSpec spec = Shell(At("closed/tool/run").string());
   spec.mounts.push_back({At("closed/tool"), At("closed/tool"), Access::kReadOnly});
@@ -251,12 +264,14 @@ TEST_P(SandboxL3, ReachesAToolchainBehindAClosedFolder) {
 
 TEST_P(SandboxL3, OwnProcessTableHostNameAndUsers) {
   EXPECT_TRUE(Run(Shell("ls /proc | grep -c '^[0-9]'; hostname; cat /etc/passwd | wc -l; "
-                        "ls /dev | tr '\\n' ' '")).succeeded());
-  const std::vector<std::string_view> lines = Split(Log(), '\n');
-  ASSERT_GE(lines.size(), 4U) << Log();
+                        "ls /dev | tr '\\n' ' '"))
+                  .succeeded());
+  const std::string log = Log();
+  const std::vector<std::string_view> lines = Split(log, '\n');
+  ASSERT_GE(lines.size(), 4U) << log;
   EXPECT_LE(ParseInt(lines[0]).value_or(99), 4);  // shim, shell, ls, grep
   EXPECT_EQ(lines[1], "pawl");
-  EXPECT_EQ(Log().find("vda"), std::string::npos);
+  EXPECT_EQ(log.find("vda"), std::string::npos);
 }
 
 class SandboxL2 : public SandboxTest {};
@@ -293,12 +308,13 @@ TEST(SandboxProbe, ObeysTheCeilingAndSaysWhatItFound) {
 TEST(SandboxProbe, AnOrdinaryUserReachesL3ThroughAUserNamespace) {
   if (::geteuid() != 0) GTEST_SKIP() << "already an ordinary user: the other tests show it";
   if (FindProgram("bwrap").empty()) GTEST_SKIP() << "bubblewrap is not installed";
+  auto folder = ScratchFolder::Make("/tmp", "pawl-nobody-");
+  ASSERT_TRUE(folder.ok());
+  ASSERT_EQ(::chown(folder->path().c_str(), 65534, 65534), 0);
   const pid_t user = ::fork();
   if (user == 0) {
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(10);
     if (::access((ExecutableFolder() / "pawl-shim").c_str(), X_OK) != 0) ::_exit(77);
-    auto folder = ScratchFolder::Make("/tmp", "pawl-nobody-");
-    if (!folder.ok()) ::_exit(11);
     SandboxSpec spec;
     const SandboxProbe probe = ProbeSandbox();
     if (probe.level != IsolationLevel::kL3 || probe.own_uid) ::_exit(12);

@@ -30,7 +30,8 @@ void SleepForever() {
 void EatMemory() {
   constexpr std::size_t kStep = std::size_t{4} << 20;
   while (true) {
-    void* block = ::mmap(nullptr, kStep, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* block =
+        ::mmap(nullptr, kStep, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED) SleepForever();
     std::memset(block, 1, kStep);
   }
@@ -160,9 +161,8 @@ void Connect(const char* port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<unsigned short>(std::atoi(port)));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  Try("connect", socket < 0 ? -1
-                            : ::connect(socket, reinterpret_cast<sockaddr*>(&address),
-                                        sizeof address));
+  Try("connect",
+      socket < 0 ? -1 : ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address));
 }
 
 int Run(std::string_view what, const char* argument) {

@@ -83,8 +83,7 @@ std::vector<pid_t> MarkedProcesses(std::string_view mark) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const auto pid = ParseInt(entry.path().filename().string());
     if (!pid) continue;
-    const std::string environment =
-        ReadFile(entry.path() / "environ").ValueOr(std::string());
+    const std::string environment = ReadFile(entry.path() / "environ").ValueOr(std::string());
     if (environment.find(mark) == std::string::npos) continue;
     const std::string status = ReadFile(entry.path() / "status").ValueOr("State:\tZ");
     if (status.find("State:\tZ") == std::string::npos) found.push_back(static_cast<pid_t>(*pid));

@@ -17,11 +17,12 @@ Language LanguageOf(std::string_view file) {
   constexpr std::array<std::string_view, 10> kHash = {".py",  ".pyi", ".sh",    ".toml", ".yaml",
                                                       ".yml", ".cfg", ".cmake", ".ini",  ".rb"};
   const auto ends = [&](std::string_view suffix) { return file.ends_with(suffix); };
-  if (std::ranges::any_of(kProse, ends)) return Language::kNone;
+  // Before the prose: CMakeLists.txt is code.
   if (std::ranges::any_of(kHash, ends) || file.ends_with("Makefile") ||
       file.ends_with("CMakeLists.txt")) {
     return Language::kHash;
   }
+  if (std::ranges::any_of(kProse, ends)) return Language::kNone;
   return Language::kSlash;
 }
 

@@ -3,45 +3,28 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "base/text.h"
 #include "base/time.h"
+#include "os/files.h"
 #include "tensor/cuda/cublaslt_matmul.h"
 #include "tensor/cuda/cuda_status.h"
 #include "tensor/cuda/device_data.h"
+#include "tensor/cuda/device_description.h"
 #include "tensor/cuda/device_memory.h"
 
 namespace lab::cuda {
 namespace {
 
-// "580.159.04", which the CUDA runtime does not tell; the CUDA version it supports otherwise.
-std::string DriverVersion() {
-  std::ifstream file("/proc/driver/nvidia/version");
-  for (std::string word; file >> word;) {
-    if (std::count(word.begin(), word.end(), '.') == 2) return word;
-  }
-  int version = 0;
-  if (cudaDriverGetVersion(&version) != cudaSuccess) return "unknown";
-  return pawl::Format("for CUDA {}.{}", version / 1000, version % 1000 / 10);
-}
-
-pawl::Result<pawl::JsonObject> DescribeDevice() {
-  int device = 0;
-  cudaDeviceProp properties{};
-  PAWL_TRY(FromCuda(cudaGetDevice(&device), "choosing a device"));
-  PAWL_TRY(FromCuda(cudaGetDeviceProperties(&properties, device), "describing the device"));
-  int runtime = 0;
-  PAWL_TRY(FromCuda(cudaRuntimeGetVersion(&runtime), "asking for the CUDA version"));
-  return pawl::JsonObject{
-      {"gpu", properties.name},
-      {"compute_capability", pawl::Format("{}.{}", properties.major, properties.minor)},
-      {"multiprocessors", properties.multiProcessorCount},
-      {"memory_bytes", pawl::Json::Count(properties.totalGlobalMem)},
-      {"l2_bytes", properties.l2CacheSize},
-      {"driver", DriverVersion()},
-      {"cuda_runtime", pawl::Format("{}.{}", runtime / 1000, runtime % 1000 / 10)}};
+pawl::JsonObject ToJson(const DeviceDescription& device) {
+  return {{"gpu", device.name},
+          {"compute_capability", device.compute_capability},
+          {"multiprocessors", device.multiprocessors},
+          {"memory_bytes", pawl::Json::Count(device.memory_bytes)},
+          {"l2_bytes", pawl::Json::Count(device.l2_bytes)},
+          {"driver", device.driver},
+          {"cuda_runtime", device.cuda_runtime}};
 }
 
 struct FlopsPerSecond {
@@ -99,7 +82,7 @@ pawl::Result<BenchTimes> TimeWork(const DeviceTimer& timer, const DeviceWork& wo
 pawl::Result<BenchRecord> BenchRecord::Create(std::string bench, std::string command,
                                               CUstream_st* stream) {
   BenchRecord record;
-  PAWL_ASSIGN(pawl::JsonObject machine, DescribeDevice());
+  PAWL_ASSIGN(const DeviceDescription device, DescribeDevice());
   PAWL_ASSIGN(const FlopsPerSecond bf16, MeasureBf16(stream));
   record.bf16_flops_per_s_ = bf16.settled;
   PAWL_ASSIGN(record.copy_bytes_per_s_, MeasureCopyBytesPerSecond(stream));
@@ -107,7 +90,7 @@ pawl::Result<BenchRecord> BenchRecord::Create(std::string bench, std::string com
       {"bench", std::move(bench)},
       {"command", std::move(command)},
       {"date", pawl::IsoUtc(pawl::UnixMicros())},
-      {"machine", std::move(machine)},
+      {"machine", ToJson(device)},
       {"libraries", pawl::JsonObject{{"cublaslt", CublasLtHandle::Version()}}},
       {"ceilings", pawl::JsonObject{{"bf16_tflops", bf16.settled * 1e-12},
                                     {"bf16_tflops_sustained", bf16.sustained * 1e-12},
@@ -142,11 +125,7 @@ void BenchRecord::Add(const BenchRow& row) {
 }
 
 pawl::Status BenchRecord::Write(const std::string& path) const {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << json_.Pretty(false);
-  file.close();
-  if (!file) return pawl::MakeError(pawl::Code::kIo, "cannot write the record " + path);
-  return pawl::OkStatus();
+  return pawl::os::WriteFileAtomic(path, json_.Pretty(false));
 }
 
 std::string BenchTable(const pawl::Json& record) {

@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "tensor/cuda/cuda_status.h"
 #include "tensor/cuda/cudnn_graph.h"
@@ -68,8 +66,8 @@ struct Shapes {
         qkv_transposed_strides{spec.tokens * spec.qkv_pitch, spec.head_dim, 1, spec.qkv_pitch},
         out_strides{spec.tokens * spec.out_pitch, spec.head_dim, spec.out_pitch, 1},
         row_sum_strides{spec.heads * spec.tokens, spec.tokens, 1, 1},
-        dense_strides{spec.tokens * spec.heads * spec.head_dim, spec.head_dim,
-                      spec.heads * spec.head_dim, 1},
+        dense_strides{spec.heads * spec.tokens * spec.head_dim, spec.tokens * spec.head_dim,
+                      spec.head_dim, 1},
         scores_transposed_strides{spec.heads * spec.tokens * spec.tokens, spec.tokens * spec.tokens,
                                   1, spec.tokens} {}
 
@@ -126,10 +124,9 @@ ForwardGraph MakeForward(const AttentionSpec& spec) {
 
 struct BackwardGraph {
   CudnnGraph graph;
-  GraphTensor q, k, v, out, d_out, log_sum_exp, dk, dv;
-  std::optional<GraphTensor> dq;  // absent when the caller takes the accumulator
-  GraphTensor row_dot;            // scratch: sum over d of d_out * out
-  GraphTensor dq_accumulator;     // scratch or dq itself: fp32, must be zero at the start
+  GraphTensor q, k, v, out, d_out, log_sum_exp, dq, dk, dv;
+  GraphTensor row_dot;         // scratch: sum over d of d_out * out
+  GraphTensor dq_accumulator;  // scratch: fp32, must be zero at the start
 };
 
 // p = exp(mask(scale q k') - log_sum_exp), dv = p' d_out,
@@ -154,7 +151,7 @@ BackwardGraph MakeBackward(const AttentionSpec& spec) {
   };
   b.q = qkv(), b.k = transposed(), b.v = transposed(), b.out = output(), b.d_out = output();
   b.log_sum_exp = row_sums(), b.row_dot = row_sums();
-  b.dk = qkv(), b.dv = qkv();
+  b.dq = qkv(), b.dk = qkv(), b.dv = qkv();
   b.dq_accumulator = g.Memory(CUDNN_DATA_FLOAT, shapes.rows, shapes.dense_strides);
 
   const GraphTensor products = g.Binary(CUDNN_POINTWISE_MUL, b.d_out, b.out);
@@ -178,10 +175,7 @@ BackwardGraph MakeBackward(const AttentionSpec& spec) {
   const GraphTensor keys =
       g.Reshape(b.k, g.VirtualWithStrides(CUDNN_DATA_FLOAT, shapes.rows, shapes.qkv_strides));
   g.MatMul(d_scores, keys, b.dq_accumulator);
-  if (spec.query_gradient == QueryGradient::kBf16) {
-    b.dq = qkv();
-    g.Unary(CUDNN_POINTWISE_IDENTITY, b.dq_accumulator, *b.dq);
-  }
+  g.Unary(CUDNN_POINTWISE_IDENTITY, b.dq_accumulator, b.dq);
   return b;
 }
 
@@ -203,12 +197,10 @@ struct CudnnAttention::Impl {
   std::size_t row_dot_bytes() const {
     return RoundUp(static_cast<std::size_t>(spec.batch * spec.heads * spec.tokens) * sizeof(float));
   }
-  std::size_t dq_bytes() const {
-    return static_cast<std::size_t>(spec.batch * spec.heads * spec.tokens * spec.head_dim) *
-           sizeof(float);
+  std::size_t dq_accumulator_bytes() const {
+    return RoundUp(static_cast<std::size_t>(spec.batch * spec.heads * spec.tokens * spec.head_dim) *
+                   sizeof(float));
   }
-  // Of the accumulator within the workspace.
-  std::size_t scratch_dq_bytes() const { return backward.dq ? RoundUp(dq_bytes()) : 0; }
 };
 
 CudnnAttention::CudnnAttention(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -237,7 +229,7 @@ std::size_t CudnnAttention::forward_workspace_bytes() const {
 }
 
 std::size_t CudnnAttention::backward_workspace_bytes() const {
-  return impl_->scratch_dq_bytes() + impl_->row_dot_bytes() +
+  return impl_->row_dot_bytes() + impl_->dq_accumulator_bytes() +
          RoundUp(impl_->backward_plan.workspace_bytes());
 }
 
@@ -255,25 +247,24 @@ pawl::Status CudnnAttention::Forward(const AttentionForwardArgs& args, void* wor
 
 pawl::Status CudnnAttention::Backward(const AttentionBackwardArgs& args, void* workspace,
                                       CUstream_st* stream) const {
-  const BackwardGraph& b = impl_->backward;
-  auto* const scratch = static_cast<std::byte*>(workspace);
-  void* const dq_accumulator = b.dq ? scratch : args.dq;
-  std::byte* const row_dot = scratch + impl_->scratch_dq_bytes();
+  auto* const dq_accumulator = static_cast<std::byte*>(workspace);
+  std::byte* const row_dot = dq_accumulator + impl_->dq_accumulator_bytes();
   std::byte* const plan_workspace = row_dot + impl_->row_dot_bytes();
   PAWL_TRY(FromCudnn(cudnnSetStream(impl_->handle, stream), "choosing the stream"));
-  PAWL_TRY(FromCuda(cudaMemsetAsync(dq_accumulator, 0, impl_->dq_bytes(), stream),
+  PAWL_TRY(FromCuda(cudaMemsetAsync(dq_accumulator, 0, impl_->dq_accumulator_bytes(), stream),
                     "clearing the accumulator of dq"));
-  std::vector<Binding> bindings{{b.q.uid, Mutable(args.q)},
-                                {b.k.uid, Mutable(args.k)},
-                                {b.v.uid, Mutable(args.v)},
-                                {b.out.uid, Mutable(args.out)},
-                                {b.d_out.uid, Mutable(args.d_out)},
-                                {b.log_sum_exp.uid, Mutable(args.log_sum_exp)},
-                                {b.dk.uid, args.dk},
-                                {b.dv.uid, args.dv},
-                                {b.row_dot.uid, row_dot},
-                                {b.dq_accumulator.uid, dq_accumulator}};
-  if (b.dq) bindings.push_back({b.dq->uid, args.dq});
+  const BackwardGraph& b = impl_->backward;
+  const std::array<Binding, 11> bindings{{{b.q.uid, Mutable(args.q)},
+                                          {b.k.uid, Mutable(args.k)},
+                                          {b.v.uid, Mutable(args.v)},
+                                          {b.out.uid, Mutable(args.out)},
+                                          {b.d_out.uid, Mutable(args.d_out)},
+                                          {b.log_sum_exp.uid, Mutable(args.log_sum_exp)},
+                                          {b.dq.uid, args.dq},
+                                          {b.dk.uid, args.dk},
+                                          {b.dv.uid, args.dv},
+                                          {b.row_dot.uid, row_dot},
+                                          {b.dq_accumulator.uid, dq_accumulator}}};
   return impl_->backward_plan.Execute(impl_->handle, bindings, plan_workspace);
 }
 

@@ -20,10 +20,6 @@ namespace lab::cuda {
 
 class CudnnHandle;
 
-// The backward pass sums dq in fp32 in any case. Taken as it is, dense [batch, tokens, heads,
-// head_dim], it saves a pass over memory when the next kernel can read fp32.
-enum class QueryGradient : std::uint8_t { kBf16, kFp32 };
-
 struct AttentionSpec {
   std::int64_t batch = 0;
   std::int64_t heads = 0;
@@ -35,7 +31,6 @@ struct AttentionSpec {
   std::int64_t qkv_pitch = 0;  // elements from token to token in q, k, v, dq, dk and dv
   std::int64_t out_pitch = 0;  // the same in out and d_out
   float scale = 0;             // of the scores, usually 1 / sqrt(head_dim)
-  QueryGradient query_gradient = QueryGradient::kBf16;
 };
 
 struct AttentionForwardArgs {
@@ -54,7 +49,7 @@ struct AttentionBackwardArgs {
   const void* out = nullptr;
   const void* d_out = nullptr;
   const float* log_sum_exp = nullptr;  // of the forward pass
-  void* dq = nullptr;                  // overwritten, as dk and dv; see QueryGradient
+  void* dq = nullptr;                  // overwritten, as dk and dv
   void* dk = nullptr;
   void* dv = nullptr;
 };

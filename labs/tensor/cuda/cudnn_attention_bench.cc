@@ -28,11 +28,10 @@ struct Case {
   std::int64_t qkv_pitch = 3 * kWidth;
   std::int64_t slice = kBatch;  // rows of the batch that one call takes
   int engine = 0;
-  QueryGradient query_gradient = QueryGradient::kBf16;
 };
 
 struct Tensors {
-  DeviceMemory qkv, d_qkv, dq_fp32, out, d_out, lse, workspace;
+  DeviceMemory qkv, d_qkv, out, d_out, lse, workspace;
 };
 
 pawl::Result<Tensors> MakeTensors(std::size_t workspace_bytes) {
@@ -40,7 +39,6 @@ pawl::Result<Tensors> MakeTensors(std::size_t workspace_bytes) {
   Tensors t;
   PAWL_ASSIGN(t.qkv, DeviceMemory::Allocate(kPositions * 3 * kWidth * 2));
   PAWL_ASSIGN(t.d_qkv, DeviceMemory::Allocate(kPositions * 3 * kWidth * 2));
-  PAWL_ASSIGN(t.dq_fp32, DeviceMemory::Allocate(kPositions * kWidth * 4));
   PAWL_ASSIGN(t.out, DeviceMemory::Allocate(kPositions * kWidth * 2));
   PAWL_ASSIGN(t.d_out, DeviceMemory::Allocate(kPositions * kWidth * 2));
   PAWL_ASSIGN(t.lse, DeviceMemory::Allocate(kPositions * kHeads * 4));
@@ -61,9 +59,8 @@ class AttentionBench {
 
   pawl::Status Measure(const Case& c) {
     AttentionSpec spec{
-        c.slice,         kHeads,      kTokens, kHeadDim,
-        c.window,        c.qkv_pitch, kWidth,  1.0F / std::sqrt(static_cast<float>(kHeadDim)),
-        c.query_gradient};
+        c.slice,  kHeads,      kTokens, kHeadDim,
+        c.window, c.qkv_pitch, kWidth,  1.0F / std::sqrt(static_cast<float>(kHeadDim))};
     auto attention = CudnnAttention::Create(handle_, spec, {c.engine, c.engine});
     if (!attention.ok()) {
       std::printf("window %ld engine %d: %s\n", static_cast<long>(c.window), c.engine,
@@ -103,18 +100,12 @@ class AttentionBench {
   static pawl::Status Backward(const CudnnAttention& attention, const Case& c, const Tensors& t) {
     for (std::int64_t row = 0; row < kBatch; row += c.slice) {
       const std::int64_t position = row * kTokens;
-      void* const dq = c.query_gradient == QueryGradient::kFp32
-                           ? static_cast<void*>(t.dq_fp32.as<float>() + position * kWidth)
-                           : At(t.d_qkv, Offset(c, row, 0));
-      const AttentionBackwardArgs args{At(t.qkv, Offset(c, row, 0)),
-                                       At(t.qkv, Offset(c, row, 1)),
-                                       At(t.qkv, Offset(c, row, 2)),
-                                       At(t.out, position * kWidth),
-                                       At(t.d_out, position * kWidth),
-                                       t.lse.as<float>() + position * kHeads,
-                                       dq,
-                                       At(t.d_qkv, Offset(c, row, 1)),
-                                       At(t.d_qkv, Offset(c, row, 2))};
+      const AttentionBackwardArgs args{
+          At(t.qkv, Offset(c, row, 0)),   At(t.qkv, Offset(c, row, 1)),
+          At(t.qkv, Offset(c, row, 2)),   At(t.out, position * kWidth),
+          At(t.d_out, position * kWidth), t.lse.as<float>() + position * kHeads,
+          At(t.d_qkv, Offset(c, row, 0)), At(t.d_qkv, Offset(c, row, 1)),
+          At(t.d_qkv, Offset(c, row, 2))};
       PAWL_TRY(attention.Backward(args, t.workspace.data(), nullptr));
     }
     return pawl::OkStatus();
@@ -127,7 +118,6 @@ class AttentionBench {
     std::string name = pass_name + (c.window == 0 ? " full" : pawl::Format(" w{}", c.window));
     if (c.qkv_pitch == kWidth) name += " dense";
     if (c.slice != kBatch) name += pawl::Format(" {} x {} rows", kBatch / c.slice, c.slice);
-    if (c.query_gradient == QueryGradient::kFp32) name += " fp32 dq";
     if (c.engine != 0) name += pawl::Format(" engine choice {}", c.engine);
     double& full_ms = pass == AttentionPass::kForward ? full_forward_ms_ : full_backward_ms_;
     const double median_ms = Median(times.settled_ms);
@@ -168,7 +158,6 @@ pawl::Status Bench(const std::string& command, const std::string& path) {
   }
   for (const std::int64_t window : {0, 1025}) {
     PAWL_TRY(bench.Measure({window, kWidth}));
-    PAWL_TRY(bench.Measure({window, 3 * kWidth, kBatch, 0, QueryGradient::kFp32}));
   }
   for (const std::int64_t window : {0, 1025}) {
     for (const std::int64_t slice : {16, 32, 64}) {

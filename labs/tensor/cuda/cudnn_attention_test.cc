@@ -27,7 +27,7 @@ constexpr std::int64_t kDense = kWidth;
 constexpr std::int64_t kPacked = 3 * kWidth;
 
 AttentionSpec Spec(std::int64_t batch, std::int64_t tokens, std::int64_t window,
-                   std::int64_t qkv_pitch, QueryGradient query_gradient = QueryGradient::kBf16) {
+                   std::int64_t qkv_pitch) {
   AttentionSpec spec;
   spec.batch = batch;
   spec.heads = kHeads;
@@ -37,7 +37,6 @@ AttentionSpec Spec(std::int64_t batch, std::int64_t tokens, std::int64_t window,
   spec.qkv_pitch = qkv_pitch;
   spec.out_pitch = kWidth;
   spec.scale = 1.0F / std::sqrt(static_cast<float>(kHeadDim));
-  spec.query_gradient = query_gradient;
   return spec;
 }
 
@@ -59,7 +58,6 @@ class Tensors {
     PAWL_ASSIGN(d_qkv_, DeviceMemory::Allocate(bytes(qkv_count_, 2)));
     PAWL_ASSIGN(out_, DeviceMemory::Allocate(bytes(out_count_, 2)));
     PAWL_ASSIGN(d_out_, DeviceMemory::Allocate(bytes(out_count_, 2)));
-    PAWL_ASSIGN(dq_fp32_, DeviceMemory::Allocate(bytes(out_count_, 4)));
     PAWL_ASSIGN(lse_, DeviceMemory::Allocate(bytes(lse_count_, 4)));
     PAWL_ASSIGN(workspace_, DeviceMemory::Allocate(std::max(attention.forward_workspace_bytes(),
                                                             attention.backward_workspace_bytes())));
@@ -69,8 +67,7 @@ class Tensors {
   }
 
   pawl::Status Poison() {
-    for (DeviceMemory* memory : {&d_qkv_, &dq_fp32_, &out_, &lse_, &workspace_})
-      PAWL_TRY(memory->Poison());
+    for (DeviceMemory* memory : {&d_qkv_, &out_, &lse_, &workspace_}) PAWL_TRY(memory->Poison());
     return pawl::OkStatus();
   }
 
@@ -78,20 +75,19 @@ class Tensors {
     const AttentionForwardArgs forward{Third(qkv_, 0), Third(qkv_, 1), Third(qkv_, 2), out_.data(),
                                        lse_.as<float>()};
     PAWL_TRY(attention.Forward(forward, workspace_.data(), stream));
-    const AttentionBackwardArgs backward{Third(qkv_, 0), Third(qkv_, 1),   Third(qkv_, 2),
-                                         out_.data(),    d_out_.data(),    lse_.as<float>(),
-                                         QueryOutput(),  Third(d_qkv_, 1), Third(d_qkv_, 2)};
+    const AttentionBackwardArgs backward{Third(qkv_, 0),   Third(qkv_, 1),   Third(qkv_, 2),
+                                         out_.data(),      d_out_.data(),    lse_.as<float>(),
+                                         Third(d_qkv_, 0), Third(d_qkv_, 1), Third(d_qkv_, 2)};
     return attention.Backward(backward, workspace_.data(), stream);
   }
 
   pawl::Result<std::int64_t> CountUnwritten() const {
+    std::int64_t unwritten = 0;
     PAWL_ASSIGN(const std::int64_t in_out, CountNonFiniteBf16(out_.data(), out_count_, nullptr));
     PAWL_ASSIGN(const std::int64_t in_qkv, CountNonFiniteBf16(d_qkv_.data(), qkv_count_, nullptr));
     PAWL_ASSIGN(const std::int64_t in_lse, CountNonFiniteFp32(lse_.data(), lse_count_, nullptr));
-    if (!TakesFp32()) return in_out + in_qkv + in_lse;
-    // The bf16 place of dq stays poisoned then, all of it.
-    PAWL_ASSIGN(const std::int64_t in_dq, CountNonFiniteFp32(dq_fp32_.data(), out_count_, nullptr));
-    return in_out + std::abs(in_qkv - out_count_) + in_lse + in_dq;
+    unwritten += in_out + in_qkv + in_lse;
+    return unwritten;
   }
 
   // One head of the tensor at `base`, rows `pitch` apart.
@@ -104,11 +100,6 @@ class Tensors {
   std::vector<float> HeadOf(const DeviceMemory& memory, int third, std::int64_t b,
                             std::int64_t h) const {
     return Head(Third(memory, third), spec_.qkv_pitch, b, h);
-  }
-  std::vector<float> QueryGradientHead(std::int64_t b, std::int64_t h) const {
-    if (!TakesFp32()) return HeadOf(d_qkv_, 0, b, h);
-    const float* start = dq_fp32_.as<float>() + b * spec_.tokens * kWidth + h * kHeadDim;
-    return HostRows<float>(start, spec_.tokens, kHeadDim, kWidth);
   }
   std::vector<float> LogSumExp(std::int64_t batch, std::int64_t head) const {
     return HostFp32(lse_.as<float>() + (batch * kHeads + head) * spec_.tokens, spec_.tokens);
@@ -124,8 +115,6 @@ class Tensors {
   const DeviceMemory& out() const { return out_; }
 
  private:
-  bool TakesFp32() const { return spec_.query_gradient == QueryGradient::kFp32; }
-  void* QueryOutput() const { return TakesFp32() ? dq_fp32_.data() : Third(d_qkv_, 0); }
   void* Third(const DeviceMemory& memory, int index) const {
     const std::int64_t offset =
         spec_.qkv_pitch == kPacked ? index * kWidth : index * spec_.batch * spec_.tokens * kWidth;
@@ -134,7 +123,7 @@ class Tensors {
 
   AttentionSpec spec_;
   std::int64_t qkv_count_ = 0, out_count_ = 0, lse_count_ = 0;
-  DeviceMemory qkv_, d_qkv_, dq_fp32_, out_, d_out_, lse_, workspace_;
+  DeviceMemory qkv_, d_qkv_, out_, d_out_, lse_, workspace_;
 };
 
 // bf16 operands with fp32 sums: the errors seen are 2e-3 to 4e-3.
@@ -152,7 +141,7 @@ Errors Compare(const Tensors& tensors, const AttentionHead& inputs, std::int64_t
                std::int64_t h) {
   const AttentionHeadResult want = ReferenceAttention(inputs);
   Errors errors{RelativeError(tensors.Head(tensors.out().data(), kWidth, b, h), Of(want.out)),
-                RelativeError(tensors.QueryGradientHead(b, h), Of(want.dq)),
+                RelativeError(tensors.HeadOf(tensors.d_qkv(), 0, b, h), Of(want.dq)),
                 RelativeError(tensors.HeadOf(tensors.d_qkv(), 1, b, h), Of(want.dk)),
                 RelativeError(tensors.HeadOf(tensors.d_qkv(), 2, b, h), Of(want.dv)), 0};
   const std::vector<float> got = tensors.LogSumExp(b, h);
@@ -205,8 +194,7 @@ TEST_P(CudnnAttentionTest, EqualsReference) {
 std::string SpecName(const ::testing::TestParamInfo<AttentionSpec>& info) {
   return "Batch" + std::to_string(info.param.batch) + "Tokens" + std::to_string(info.param.tokens) +
          "Window" + std::to_string(info.param.window) +
-         (info.param.qkv_pitch == kPacked ? "Packed" : "Dense") +
-         (info.param.query_gradient == QueryGradient::kFp32 ? "Fp32" : "");
+         (info.param.qkv_pitch == kPacked ? "Packed" : "Dense");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -215,9 +203,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Spec(128, 2048, 257, kPacked), Spec(128, 2048, 0, kDense),
                       Spec(128, 2048, 1025, kDense), Spec(2, 512, 129, kPacked),
                       Spec(3, 256, 2, kPacked), Spec(3, 256, 255, kPacked),
-                      Spec(2, 200, 64, kPacked), Spec(1, 64, 0, kDense),
-                      Spec(128, 2048, 1025, kPacked, QueryGradient::kFp32),
-                      Spec(2, 200, 0, kDense, QueryGradient::kFp32)),
+                      Spec(2, 200, 64, kPacked), Spec(1, 64, 0, kDense)),
     SpecName);
 
 TEST(CudnnAttention, ComparisonSeesAWindowThatIsOffByOne) {

@@ -8,6 +8,7 @@
 
 #include "tensor/cuda/cudnn_graph.h"
 #include "tensor/cuda/cudnn_handle.h"
+#include "tensor/cuda/device_timer.h"
 
 namespace lab::cuda {
 namespace {
@@ -89,6 +90,7 @@ std::string_view FusedEpilogueName(FusedEpilogue epilogue) {
 
 struct CudnnMatmul::Impl {
   cudnnHandle_t handle = nullptr;
+  int choice = 0;
   ProductGraph tensors;  // without its graph, which Compile consumed: kept for the uids
   CudnnPlan plan;
 };
@@ -105,9 +107,43 @@ pawl::Result<CudnnMatmul> CudnnMatmul::Create(const CudnnHandle& handle,
   }
   auto impl = std::make_unique<Impl>();
   impl->handle = handle.get();
+  impl->choice = choice;
   impl->tensors = MakeGraph(spec);
   PAWL_ASSIGN(impl->plan, std::move(impl->tensors.graph).Compile(handle.get(), choice));
   return CudnnMatmul(std::move(impl));
+}
+
+pawl::Result<CudnnMatmul> CudnnMatmul::CreateTuned(const CudnnHandle& handle,
+                                                   const FusedMatmulSpec& spec,
+                                                   const FusedMatmulArgs& args,
+                                                   const MatmulWorkspace& workspace,
+                                                   CUstream_st* stream) {
+  constexpr int kMostChoices = 16;
+  constexpr int kWarmUp = 2;
+  constexpr int kRepeats = 7;
+  PAWL_ASSIGN(const DeviceTimer timer, DeviceTimer::Create(stream));
+  std::optional<CudnnMatmul> best;
+  double best_ms = 0;
+  for (int choice = 0; choice < kMostChoices; ++choice) {
+    auto candidate = Create(handle, spec, choice);
+    if (!candidate.ok()) {
+      if (candidate.error().code != pawl::Code::kUnsupported) return candidate;
+      if (best) break;  // no more of them
+      return candidate;
+    }
+    if (candidate->workspace_bytes() > workspace.size_bytes) continue;
+    PAWL_ASSIGN(const auto samples,
+                timer.Sample([&] { return candidate->Run(args, workspace.data, stream); }, kWarmUp,
+                             kRepeats));
+    if (best && Median(samples) >= best_ms) continue;
+    best_ms = Median(samples);
+    best = std::move(candidate).value();
+  }
+  if (best) return *std::move(best);
+  return pawl::MakeError(
+      pawl::Code::kResourceExhausted,
+      "every engine for the product " + std::string(FusedEpilogueName(spec.epilogue)) +
+          " needs more scratch than " + std::to_string(workspace.size_bytes) + " bytes");
 }
 
 std::size_t CudnnMatmul::workspace_bytes() const {
@@ -126,7 +162,8 @@ pawl::Status CudnnMatmul::Run(const FusedMatmulArgs& args, void* workspace,
 }
 
 std::string CudnnMatmul::Describe() const {
-  return "engine " + std::to_string(impl_->plan.engine());
+  return "engine " + std::to_string(impl_->plan.engine()) + " choice " +
+         std::to_string(impl_->choice);
 }
 
 pawl::Result<int> CountFusedMatmulEngines(const FusedMatmulSpec& spec,

@@ -58,9 +58,18 @@ class CudnnMatmul {
   CudnnMatmul(CudnnMatmul&&) noexcept;
   CudnnMatmul& operator=(CudnnMatmul&&) noexcept;
 
+  // Compiles every configuration that cuDNN proposes, times them on these operands, which should
+  // hold data of the real kind, and returns the fastest: some seconds. Overwrites d; waits for the
+  // stream. Configurations that need more scratch than the workspace has are left out.
+  static pawl::Result<CudnnMatmul> CreateTuned(const CudnnHandle& handle,
+                                               const FusedMatmulSpec& spec,
+                                               const FusedMatmulArgs& args,
+                                               const MatmulWorkspace& workspace,
+                                               CUstream_st* stream);
+
   std::size_t workspace_bytes() const;
   pawl::Status Run(const FusedMatmulArgs& args, void* workspace, CUstream_st* stream) const;
-  // "engine 3".
+  // "engine 4 choice 5".
   std::string Describe() const;
 
  private:

@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::int64_t kTokens = 262144;
 constexpr std::int64_t kWidest = 2048;
-constexpr int kMostChoices = 12;
 
 struct Case {
   std::string name;
@@ -72,24 +71,16 @@ class FusedBench {
              const Operands& operands, BenchRecord& record)
       : cudnn_(cudnn), cublaslt_(cublaslt), timer_(timer), o_(operands), record_(record) {}
 
-  // Every configuration that cuDNN proposes.
   pawl::Status Fused(const Case& c) {
-    for (int choice = 0; choice < kMostChoices; ++choice) {
-      const auto start = pawl::Monotonic::now();
-      auto product = CudnnMatmul::Create(cudnn_, c.spec, choice);
-      const double compile_s = pawl::SecondsSince(start);
-      if (!product.ok()) {
-        if (choice == 0) std::printf("%s: %s\n", c.name.c_str(), product.error().Text().c_str());
-        break;
-      }
-      if (product->workspace_bytes() > o_.scratch.size_bytes()) continue;
-      const FusedMatmulArgs args{o_.a.data(), o_.b.data(), o_.extra.data(), o_.d.data()};
-      const auto run = [&] { return product->Run(args, o_.scratch.data(), nullptr); };
-      PAWL_TRY(Report(c, pawl::Format("cudnn choice {}", choice),
-                      pawl::Format("{}, compiled in {:.2f} s", product->Describe(), compile_s),
-                      run));
-    }
-    return pawl::OkStatus();
+    const FusedMatmulArgs args{o_.a.data(), o_.b.data(), o_.extra.data(), o_.d.data()};
+    const MatmulWorkspace workspace{o_.scratch.data(), o_.scratch.size_bytes()};
+    const auto start = pawl::Monotonic::now();
+    PAWL_ASSIGN(const CudnnMatmul product,
+                CudnnMatmul::CreateTuned(cudnn_, c.spec, args, workspace, nullptr));
+    const double tuning_s = pawl::SecondsSince(start);
+    const auto run = [&] { return product.Run(args, workspace.data, nullptr); };
+    return Report(c, "fused",
+                  pawl::Format("cuDNN {}, tuned in {:.1f} s", product.Describe(), tuning_s), run);
   }
 
   // The same result from a tuned product and, where cuBLASLt has no such epilogue, a second kernel.
@@ -116,7 +107,7 @@ class FusedBench {
           return pawl::OkStatus();
       }
     };
-    return Report(c, "cublaslt", product.Describe(), run);
+    return Report(c, "apart", "cuBLASLt " + product.Describe(), run);
   }
 
  private:

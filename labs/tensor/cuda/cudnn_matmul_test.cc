@@ -116,6 +116,25 @@ TEST_P(CudnnMatmulTest, EqualsReference) {
   }
 }
 
+TEST(CudnnMatmul, TunedConfigurationIsRight) {
+  SKIP_WITHOUT_GPU();
+  const auto handle = CudnnHandle::Create();
+  ASSERT_OK(handle);
+  auto problem =
+      MakeProblem({kRows, kCols, kInner, Operand::kTransposed, FusedEpilogue::kReluSquared});
+  ASSERT_OK(problem);
+  const auto scratch = DeviceMemory::Allocate(kMatmulWorkspaceBytes);
+  ASSERT_OK(scratch);
+  const auto product = CudnnMatmul::CreateTuned(*handle, problem->spec, problem->args(),
+                                                {scratch->data(), scratch->size_bytes()}, nullptr);
+  ASSERT_OK(product);
+  ASSERT_OK(problem->d.Poison());
+  ASSERT_OK(product->Run(problem->args(), scratch->data(), nullptr));
+  EXPECT_LT(RelativeError(HostBf16(problem->d.data(), kRows * kCols),
+                          [&](std::size_t i) { return problem->Wanted(i); }),
+            kTolerance);
+}
+
 INSTANTIATE_TEST_SUITE_P(Epilogues, CudnnMatmulTest,
                          ::testing::Values(FusedEpilogue::kNone, FusedEpilogue::kReluSquared,
                                            FusedEpilogue::kReluSquaredGradient,

@@ -31,16 +31,16 @@ struct EngineOptions {
 
 struct DoctorReport {
   std::string project, root, branch;
-  std::vector<std::string> warnings, errors;   // dit-ar's texts first, in its order
-  Json environment;                            // machine, sandbox probe
-  std::vector<std::string> proposed_reads;     // what sandbox.read should list
+  std::vector<std::string> warnings, errors;  // dit-ar's texts first, in its order
+  Json environment;                           // machine, sandbox probe
+  std::vector<std::string> proposed_reads;    // what sandbox.read should list
   std::int64_t knowledge_documents = 0;
   bool knowledge_created = false;
 };
 
 struct InitReport {
   std::int64_t campaign = 0;
-  std::string warning;                 // dit-ar's branch name warning
+  std::string warning;  // dit-ar's branch name warning
   std::int64_t locked_files = 0;
   std::int64_t knowledge_documents = 0;
 };
@@ -48,29 +48,31 @@ struct InitReport {
 struct BaselineReport {
   std::string metric;
   double value = 0;
-  Json quality;                        // reference quality metrics
+  Json quality;  // reference quality metrics
 };
 
 struct ExperimentRequest {
-  std::string revision = "HEAD";       // what to judge; resolved in the user's repository
-  std::optional<campaign::CommitId> vault_commit;  // or a commit that is in Pawl's repository already
+  std::string revision = "HEAD";  // what to judge; resolved in the user's repository
+  std::optional<campaign::CommitId>
+      vault_commit;   // or a commit that is in Pawl's repository already
+  std::string patch;  // or a patch to put on the incumbent; first choice when set
   std::string description;
   std::string classification = "exact";
   std::string source, expects, track;
   std::string proposer = "person";
-  bool require_clean = true;           // dit-ar: refuse a dirty tree
+  bool require_clean = true;  // dit-ar: refuse a dirty tree (a patch does not need it)
 };
 
 struct ExperimentReport {
   std::int64_t id = 0;
   judge::Verdict verdict;
   std::string commit;
-  bool branch_moved = false;           // campaign branch moved forward in the user's repository
+  bool branch_moved = false;  // campaign branch moved forward in the user's repository
 };
 
 struct VerifyReport {
   std::int64_t events = 0, artifacts = 0, verdicts = 0;
-  std::vector<std::string> problems;   // empty: everything holds
+  std::vector<std::string> problems;  // empty: everything holds
 };
 
 struct GcReport {
@@ -96,8 +98,13 @@ class Engine {
   const campaign::Config& config() const;
   // The campaign of this branch and config; kNotFound "run `pawl init`".
   Result<campaign::CampaignRow> Campaign();
+  // Its experiments, oldest first.
+  Result<std::vector<campaign::ExperimentRow>> Experiments();
+  // The verdict of a decided experiment, from its records.
+  Result<judge::Verdict> VerdictOf(std::int64_t experiment);
   // Writer for proposers that need Pawl's repository; kConflict before init.
-  Result<campaign::CommitId> CommitPatchOnIncumbent(std::string_view patch, std::string_view subject);
+  Result<campaign::CommitId> CommitPatchOnIncumbent(std::string_view patch,
+                                                    std::string_view subject);
 
   ~Engine();
   Engine(Engine&&) noexcept;

@@ -17,7 +17,8 @@ class Observer {
   virtual void OnExperiment(std::int64_t /*id*/, std::string_view /*commit*/,
                             std::string_view /*description*/) {}
   virtual void OnStageStart(std::string_view /*stage*/, int /*index*/, int /*count*/) {}
-  virtual void OnStageEnd(std::string_view /*stage*/, std::string_view /*how*/, double /*wall_s*/) {}
+  virtual void OnStageEnd(std::string_view /*stage*/, std::string_view /*how*/, double /*wall_s*/) {
+  }
   virtual void OnVerdict(std::int64_t /*id*/, const judge::Verdict& /*verdict*/) {}
   virtual void OnNote(std::string_view /*text*/) {}  // resumed, cleaned up, slow harness check, ...
 };

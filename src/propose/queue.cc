@@ -96,10 +96,6 @@ Result<std::vector<PatchFile>> ReadQueue(const os::Path& folder) {
     PAWL_ASSIGN(PatchFile patch, ParsePatch(entry.relative, bytes));
     patches.push_back(std::move(patch));
   }
-  if (patches.empty()) {
-    return MakeError(Code::kNotFound,
-                     Format("{} holds no *.patch or *.diff file", PrintableLine(folder.string())));
-  }
   return patches;
 }
 

@@ -58,7 +58,7 @@ Result<StageResult> Runner::Run(const Workplace& place, const StageRequest& requ
   os::SandboxSpec spec;
   spec.level = probe_.level;
   spec.mounts = view.mounts;
-  spec.env = StageEnvironment(config_.sandbox, view.home, view.temp);
+  spec.env = Environment();
   spec.argv = {"/bin/sh", "-c", result.command};
   spec.cwd = view.cwd;
   spec.log = result.log;
@@ -82,7 +82,7 @@ Result<StageResult> Runner::Run(const Workplace& place, const StageRequest& requ
 }
 
 std::vector<std::string> Runner::Environment() const {
-  return StageEnvironment(config_.sandbox, kInsideHome, kInsideTemp);
+  return StageEnvironment(config_.sandbox);
 }
 
 }  // namespace pawl::run

@@ -26,14 +26,14 @@ struct Workplace {
   std::string prefix;  // project root below both trees, "" for the top
   Path run_dir;        // result files; under wall inputs/ and outputs/ of the present timed run
   Path setup_dir;      // result of commands.setup; may be empty
-  Path private_dir;    // homes, temporary folders and logs of the stages; never shown as a whole
+  Path private_dir;    // logs and the stages' own run folders; never shown as a whole
   std::vector<os::Mount> in_place;  // large harness files; `inside` is relative to the project root
 };
 
 struct StageRequest {
   campaign::Stage stage = campaign::Stage::kPerf;
-  int index = 0;     // among the runs of this stage
-  std::string seed;  // decimal, for {seed}; under wall only the judge's stages get to know it
+  int index = 0;          // among the runs of this stage
+  std::string seed = {};  // decimal, for {seed}; under wall only the judge's stages get to know it
 };
 
 struct StageResult {
@@ -55,7 +55,7 @@ class Runner {
   // command ended is in the result.
   Result<StageResult> Run(const Workplace& place, const StageRequest& request) const;
 
-  // The complete environment that stages get at L3, for evidence and `doctor`.
+  // The environment that stages get, for evidence and `doctor`; HOME is the sandbox's.
   std::vector<std::string> Environment() const;
 
  private:

@@ -1,6 +1,5 @@
 #include "run/stage_view.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,14 +19,6 @@ using os::IsolationLevel;
 using os::Mount;
 
 namespace {
-
-// A folder that the command may fill, whatever user it runs as. Who else can reach it is up to the
-// folders above.
-Status MakeOpenFolder(const Path& folder) {
-  PAWL_TRY(os::MakeFolders(folder));
-  if (::chmod(folder.c_str(), 0777) != 0) return SystemError(folder.string(), errno);
-  return OkStatus();
-}
 
 bool IsBelow(const Path& path, const Path& folder) {
   const auto [end, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
@@ -98,7 +89,7 @@ Path ShowTree(const Config& config, const Workplace& place, const StageRights& r
 // leads there: the sandbox looks at where it leads.
 Status ShowPart(const Path& host, const Path& host_run_dir, const Path& run, Access access,
                 Layout& layout) {
-  PAWL_TRY(MakeOpenFolder(host));
+  PAWL_TRY(os::MakeFolders(host));
   const Path place = host_run_dir / host.filename();
   if (!layout.neutral() && place != host && ::symlink(host.c_str(), place.c_str()) != 0) {
     return SystemError(place.string(), errno);
@@ -111,7 +102,7 @@ Status ShowRunFolder(const Workplace& place, const Path& stage_dir, Layout& layo
                      StageView& view) {
   const StageRights& rights = view.rights;
   view.host_run_dir = rights.own_run_dir ? stage_dir / "run" : place.run_dir;
-  PAWL_TRY(MakeOpenFolder(view.host_run_dir));
+  PAWL_TRY(os::MakeFolders(view.host_run_dir));
   const Path run = layout.Show(view.host_run_dir, kInsideRun, Access::kWritable);
   view.shown.run_dir = run.string();
   if (rights.sees_inputs) {
@@ -178,14 +169,10 @@ std::vector<std::string> OverlaidPaths(const Config& config) {
   return outermost;
 }
 
-std::vector<std::string> StageEnvironment(const campaign::SandboxConfig& sandbox, const Path& home,
-                                          const Path& temp) {
+std::vector<std::string> StageEnvironment(const campaign::SandboxConfig& sandbox) {
   std::map<std::string, std::string> values = {
       {"PATH", VisiblePath(sandbox.read)},
-      {"HOME", home.string()},
-      {"TMPDIR", temp.string()},
-      {"XDG_CACHE_HOME", (home / ".cache").string()},
-      {"XDG_CONFIG_HOME", (home / ".config").string()},
+      {"HOME", std::string(os::kSandboxHome)},
       {"LANG", "C.UTF-8"},
       {"TZ", "UTC"},
       {"USER", "pawl"},
@@ -210,11 +197,6 @@ Result<StageView> MakeStageView(const Config& config, const Workplace& place,
 
   const Path stage_dir =
       place.private_dir / Format("{}-{}", campaign::StageName(request.stage), request.index);
-  PAWL_TRY(MakeOpenFolder(stage_dir / "home"));
-  PAWL_TRY(MakeOpenFolder(stage_dir / "tmp"));
-  view.temp = layout.Show(stage_dir / "tmp", kInsideTemp, Access::kWritable);
-  view.home = layout.Show(stage_dir / "home", kInsideHome, Access::kWritable);
-
   for (const Path& path : config.sandbox.read) layout.ShowInPlace(path, Access::kReadOnly);
   for (const Path& path : config.sandbox.write) layout.ShowInPlace(path, Access::kWritable);
   for (const std::string& path : campaign::HarnessPaths(config)) {

@@ -17,8 +17,6 @@ namespace pawl::run {
 inline constexpr std::string_view kInsideTree = "/pawl/root";
 inline constexpr std::string_view kInsideRun = "/pawl/run";
 inline constexpr std::string_view kInsideSetup = "/pawl/setup";
-inline constexpr std::string_view kInsideHome = "/pawl/home";
-inline constexpr std::string_view kInsideTemp = "/tmp";
 
 // What a stage may do, by protocol.
 struct StageRights {
@@ -36,20 +34,19 @@ StageRights RightsOf(const campaign::Config& config, campaign::Stage stage);
 struct StageView {
   StageRights rights;
   campaign::PlaceHolders shown;  // as the command sees them
-  Path cwd, home, temp;          // as the command sees them
+  Path cwd;                      // as the command sees it
   Path host_run_dir;             // where the stage's perf.json and quality.json would lie
   Path host_outputs;             // empty when the stage does not write outputs
   std::vector<os::Mount> mounts;
 };
 
-// Makes the stage's private folders and lays out its view.
+// Makes the stage's run folder and lays out its view.
 Result<StageView> MakeStageView(const campaign::Config& config, const Workplace& place,
                                 const StageRequest& request, const os::SandboxProbe& probe);
 
-// PATH (what of the caller's is visible inside, then the system's), HOME and a few neutral names,
-// then sandbox.env and sandbox.set.
-std::vector<std::string> StageEnvironment(const campaign::SandboxConfig& sandbox, const Path& home,
-                                          const Path& temp);
+// PATH (what of the caller's is visible inside, then the system's), a few neutral names, then
+// sandbox.env and sandbox.set. HOME and the temporary folder are the sandbox's own.
+std::vector<std::string> StageEnvironment(const campaign::SandboxConfig& sandbox);
 
 // The outermost harness paths below the project root, relative to it: what is laid over a tree.
 std::vector<std::string> OverlaidPaths(const campaign::Config& config);

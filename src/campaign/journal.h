@@ -90,8 +90,8 @@ struct ExperimentRow {
 };
 
 struct ExperimentFilter {
-  std::optional<std::int64_t> campaign;
-  std::optional<std::string> status;
+  std::optional<std::int64_t> campaign = {};
+  std::optional<std::string> status = {};
   std::int64_t limit = 0;        // 0: all; the last ones otherwise, oldest first
 };
 

@@ -126,6 +126,7 @@ std::vector<std::string> GitArguments() {
                                               "core.multiPackIndex=false",
                                               "core.untrackedCache=false",
                                               "core.preloadIndex=true",
+                                              "advice.graftFileDeprecated=false",
                                               "credential.helper=",
                                               "diff.external=false",
                                               "gpg.program=false",

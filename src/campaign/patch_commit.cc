@@ -18,7 +18,7 @@ const std::vector<std::vector<std::string>>& ApplyModes() {
 Status ApplyToIndex(GitRun run, const CommitId& parent, std::string_view patch) {
   std::string first_words;
   for (const std::vector<std::string>& mode : ApplyModes()) {
-    run.arguments = {"read-tree", "--reset", parent.hex};
+    run.arguments = {"read-tree", parent.hex};
     run.input.clear();
     PAWL_TRY(RunGitOrError(run));
     run.arguments = {"apply", "--cached", "--whitespace=nowarn"};

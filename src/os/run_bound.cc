@@ -73,7 +73,16 @@ Path OwnGroup(std::string_view controller, const Path& mount) {
   return {};
 }
 
-// Groups of a Pawl that died: whatever lives there is ended, so that the folder can go next time.
+// The kernel may still be taking the last process apart. A folder that stays goes at the next
+// start.
+void RemoveGroup(const Path& group) {
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    if (::rmdir(group.c_str()) == 0 || errno != EBUSY) return;
+    ::usleep(1000);
+  }
+}
+
+// Groups of a Pawl that died: whatever lives there is ended.
 void RemoveLeftovers(const Path& home) {
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator(home, failure)) {
@@ -85,7 +94,7 @@ void RemoveLeftovers(const Path& home) {
     for (const std::string_view line : Split(living, '\n')) {
       if (const auto victim = ParseInt(line)) ::kill(static_cast<pid_t>(*victim), SIGKILL);
     }
-    ::rmdir(entry.path().c_str());
+    RemoveGroup(entry.path());
   }
 }
 
@@ -163,16 +172,8 @@ RunBound::RunBound(RunBound&& other) noexcept
       cpu_(std::exchange(other.cpu_, Path())) {}
 
 RunBound::~RunBound() {
-  // The kernel may still be taking the last process apart; a folder left behind goes at the next
-  // start of Pawl.
-  const auto remove = [](const Path& group) {
-    for (int attempt = 0; attempt < 50; ++attempt) {
-      if (::rmdir(group.c_str()) == 0 || errno != EBUSY) return;
-      ::usleep(1000);
-    }
-  };
-  if (!memory_.empty()) remove(memory_);
-  if (!cpu_.empty() && cpu_ != memory_) remove(cpu_);
+  if (!memory_.empty()) RemoveGroup(memory_);
+  if (!cpu_.empty() && cpu_ != memory_) RemoveGroup(cpu_);
 }
 
 Status RunBound::Adopt(pid_t pid) {

@@ -18,7 +18,7 @@ namespace pawl::os {
 namespace {
 
 constexpr auto kStartLimit = std::chrono::seconds(30);  // a loaded machine, not a command
-constexpr auto kKillLimit = std::chrono::seconds(5);    // until the shim is no longer trusted
+constexpr auto kKillLimit = std::chrono::seconds(15);   // until the shim counts as lost
 constexpr std::size_t kLogBurst = std::size_t{1} << 20;
 
 // One report with the sender's number as this PID namespace sees it; nothing when none has come.
@@ -116,7 +116,7 @@ Status RunSession::Follow() {
 }
 
 Status RunSession::WaitOnce(std::optional<Monotonic::time_point> until) {
-  const int stop = phase_ < Phase::kAsked ? StopDescriptor() : -1;
+  const int stop = phase_ == Phase::kRunning ? StopDescriptor() : -1;
   std::array<pollfd, 4> waits = {pollfd{socket_ended_ ? -1 : parts_.socket.get(), POLLIN, 0},
                                  pollfd{log_ended_ ? -1 : parts_.log_pipe.get(), POLLIN, 0},
                                  pollfd{child_ended_ ? -1 : parts_.child.pidfd.get(), POLLIN, 0},
@@ -185,6 +185,8 @@ Status RunSession::TakeReport(const Report& report) {
       break;
     case ReportKind::kEnded:
       ended_ = report;
+      phase_ = Phase::kKilling;  // the shim ends what the command left
+      alarm_ = Monotonic::now() + kKillLimit;
       break;
     case ReportKind::kUsage:
       usage_ = report;
@@ -210,7 +212,6 @@ void RunSession::HoldLimits() {
     if (now >= alarm_) ForceEnd();
     return;
   }
-  if (ended_) return;  // the shim is clearing up already
   if (now >= next_look_) {
     if (parts_.bound.MemoryExceeded(family_)) return Kill(RunEnd::kOutOfMemory);
     next_look_ = Monotonic::now() + parts_.bound.interval();
@@ -242,6 +243,7 @@ void RunSession::Kill(RunEnd why) {
 // end of all; below, the members are taken one by one until none is left.
 void RunSession::ForceEnd() {
   phase_ = Phase::kOver;
+  if (spec_.level < IsolationLevel::kL3 && greeted_) SignalMembers(family_, SIGKILL);
   SendSignal(shim_pidfd_, SIGKILL);
   SendSignal(parts_.child.pidfd, SIGKILL);
 }
@@ -273,15 +275,24 @@ Status RunSession::AwaitEnd() {
       return MakeError(Code::kInternal, Format("process {} cannot be killed", family_.root));
     }
   }
-  if (spec_.level < IsolationLevel::kL3 && greeted_ && !usage_) {
-    // The root is a zombie still, so its orphans are with us or with the system; the user tells.
-    while (SignalMembers(family_, SIGKILL) > 0) ::usleep(1000);
-  }
+  if (spec_.level < IsolationLevel::kL3 && greeted_ && !usage_) PAWL_TRY(SweepUser());
   PAWL_TRY(Reap(parts_.child));
   while (!log_ended_) {
     const std::uint64_t before = parts_.log.total_bytes();
     PAWL_TRY(PumpLog());
     if (parts_.log.total_bytes() == before) break;
+  }
+  return OkStatus();
+}
+
+// After the shim was lost: its orphans have other parents by now, so the user tells them.
+Status RunSession::SweepUser() {
+  const Monotonic::time_point limit = Monotonic::now() + kKillLimit;
+  while (SignalMembers(family_, SIGKILL) > 0) {
+    if (Monotonic::now() > limit) {
+      return MakeError(Code::kInternal, "processes of a run cannot be killed");
+    }
+    ::usleep(1000);
   }
   return OkStatus();
 }

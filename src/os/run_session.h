@@ -46,6 +46,7 @@ class RunSession {
   std::optional<Monotonic::time_point> NextAlarm() const;
   void ForceEnd();
   Status AwaitEnd();
+  Status SweepUser();
   Result<RunOutcome> Judge(Monotonic::time_point called);
   Error DidNotComeUp() const;
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -29,6 +30,27 @@ INSTANTIATE_TEST_SUITE_P(, Hostile,
                          ::testing::Values(IsolationLevel::kL3, IsolationLevel::kL2,
                                            IsolationLevel::kL1),
                          LevelParam);
+
+// The largest resident size since the last call.
+std::uint64_t OwnPeakMemory() {
+  const std::string status = ReadFile("/proc/self/status").ValueOr("");
+  const std::size_t at = status.find("VmHWM:");
+  const std::string_view rest = std::string_view(status).substr(at + 6);
+  if (std::FILE* reset = std::fopen("/proc/self/clear_refs", "w")) {
+    std::fputs("5", reset);
+    std::fclose(reset);
+  }
+  return static_cast<std::uint64_t>(ParseInt(Trim(rest.substr(0, rest.find("kB")))).value_or(0)) *
+         1024;
+}
+
+TEST_P(Hostile, KillingTheSupervisorDoesNotHelp) {
+  if (GetParam() == IsolationLevel::kL1 && ::geteuid() != 0) {
+    GTEST_SKIP() << "level L1 protects the supervisor only by another user";
+  }
+  const RunOutcome outcome = Run(Shell("kill -KILL $PPID; kill -STOP $PPID; exit 5"));
+  EXPECT_EQ(outcome.Describe(), "exit 5");
+}
 
 TEST_P(Hostile, AForkBombStopsAtTheProcessLimit) {
   SandboxSpec spec = SandboxTest::Hostile("fork-until-refused");
@@ -91,7 +113,10 @@ TEST_P(Hostile, ADiskFillerStopsAtTheFileLimit) {
 TEST_P(Hostile, AFloodKeepsItsHeadAndTail) {
   SandboxSpec spec = SandboxTest::Hostile("flood");
   spec.limits.log_bytes = std::uint64_t{1} << 20;
+  OwnPeakMemory();
+  const std::uint64_t before = OwnPeakMemory();
   const RunOutcome outcome = Run(spec);
+  EXPECT_LT(OwnPeakMemory(), before + (std::uint64_t{16} << 20));
   EXPECT_TRUE(outcome.succeeded());
   EXPECT_TRUE(outcome.log_cut);
   EXPECT_EQ(outcome.log_bytes, (std::uint64_t{256} << 20) + 40);

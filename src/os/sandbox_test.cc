@@ -88,8 +88,11 @@ TEST_P(Sandbox, WritesOnlyWhereItMay) {
   EXPECT_TRUE(Run(spec).succeeded()) << Log();
   EXPECT_EQ(ReadFile(At("open/f"), {.follow_links = false}).value(), "new\n");
   EXPECT_NE(Log().find("old\n"), std::string::npos) << Log();
-  EXPECT_EQ(ReadFile(At("closed/f")).value(), "kept");
   EXPECT_FALSE(Exists("/usr/pawl-test"));
+  if (GetParam() == IsolationLevel::kL1 && ::geteuid() != 0) {
+    GTEST_SKIP() << "level L1 keeps nothing from a command of the same user";
+  }
+  EXPECT_EQ(ReadFile(At("closed/f")).value(), "kept");
 }
 
 TEST_P(Sandbox, MeasuresFromOutside) {

@@ -43,10 +43,14 @@ int SetLimits(const Plan& plan) {
 // So that the kernel, when memory runs out, takes the command and not Pawl. It may be refused where
 // /proc is read-only; the memory bound does not rest on it.
 void VolunteerForOomKiller() {
+  // The file belongs to root as long as the process is not dumpable, which the shim is not.
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;
-  if (::write(file, "800", 3) < 0) errno = 0;
-  ::close(file);
+  if (file >= 0) {
+    if (::write(file, "800", 3) < 0) errno = 0;
+    ::close(file);
+  }
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 int DropBoundingSet() {
@@ -104,6 +108,9 @@ ConfineFailure Confine(const Plan& plan, int keep) {
   if (plan.own_user) {
     if (const int e = BecomeUser(plan.user)) return {"change the user", e};
   }
+  // Should the shim be lost, the command goes with it.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+    return {"tie the command to the shim", errno};
   if (const int e = ClearCapabilities()) return {"clear capabilities", e};
   if (::chdir(plan.folder) != 0) return {"enter the working folder", errno};
   if (const int e = CloseAllBut(keep)) return {"close descriptors", e};

@@ -70,6 +70,19 @@ pawl::Result<double> MeasureCopyBytesPerSecond(CUstream_st* stream) {
   return 2.0 * static_cast<double>(kBytes) / (Median(samples) * 1e-3);
 }
 
+const pawl::JsonArray& Rows(const pawl::Json& record) {
+  static const pawl::JsonArray kNone;
+  const pawl::Json* rows = record.Find("rows");
+  return rows != nullptr && rows->AsArray() != nullptr ? *rows->AsArray() : kNone;
+}
+
+const pawl::Json* FindRow(const pawl::Json& record, std::string_view name) {
+  for (const pawl::Json& row : Rows(record)) {
+    if (row.StringAt("name") == name) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 pawl::Result<BenchTimes> TimeWork(const DeviceTimer& timer, const DeviceWork& work) {
@@ -128,19 +141,52 @@ pawl::Status BenchRecord::Write(const std::string& path) const {
   return pawl::os::WriteFileAtomic(path, json_.Pretty(false));
 }
 
-std::string BenchTable(const pawl::Json& record) {
-  const pawl::Json* rows = record.Find("rows");
+std::string BenchTable(const pawl::Json& record, const std::vector<std::string>& names) {
   std::string table =
       "| row | ms | sustained ms | TFLOP/s | TB/s | floor ms | of floor | note |\n"
       "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n";
-  if (rows == nullptr || rows->AsArray() == nullptr) return table;
-  for (const pawl::Json& row : *rows->AsArray()) {
+  const auto append = [&](const pawl::Json& row) {
     pawl::AppendFormat(
         table, "| {} | {:.3f} | {:.3f} | {:.0f} | {:.2f} | {:.3f} | {:.0f} % | {} |\n",
         row.StringAt("name"), row.DoubleAt("median_ms"), row.DoubleAt("sustained_ms"),
         row.DoubleAt("tflops"), row.DoubleAt("tb_per_s"), row.DoubleAt("floor_ms"),
         100 * row.DoubleAt("floor_over_median"), row.StringAt("note"));
+  };
+  for (const std::string& name : names) {
+    if (const pawl::Json* row = FindRow(record, name)) append(*row);
   }
+  if (!names.empty()) return table;
+  for (const pawl::Json& row : Rows(record)) append(row);
+  return table;
+}
+
+std::string ComparisonTable(const pawl::Json& ours, const pawl::Json& theirs,
+                            const std::string& their_name) {
+  std::string table = pawl::Format(
+      "| row | ms | {0} ms | sustained ms | {0} sustained ms | sustained ratio |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: |\n",
+      their_name);
+  struct Times {
+    double settled_ms = 0;
+    double sustained_ms = 0;
+  };
+  const auto append = [&](std::string_view name, const Times& a, const Times& b) {
+    pawl::AppendFormat(table, "| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.2f} |\n", name,
+                       a.settled_ms, b.settled_ms, a.sustained_ms, b.sustained_ms,
+                       a.sustained_ms / b.sustained_ms);
+  };
+  Times sum_ours;
+  Times sum_theirs;
+  for (const pawl::Json& row : Rows(ours)) {
+    const pawl::Json* other = FindRow(theirs, row.StringAt("name"));
+    if (other == nullptr) continue;
+    const Times a{row.DoubleAt("median_ms"), row.DoubleAt("sustained_ms")};
+    const Times b{other->DoubleAt("median_ms"), other->DoubleAt("sustained_ms")};
+    append(row.StringAt("name"), a, b);
+    sum_ours = {sum_ours.settled_ms + a.settled_ms, sum_ours.sustained_ms + a.sustained_ms};
+    sum_theirs = {sum_theirs.settled_ms + b.settled_ms, sum_theirs.sustained_ms + b.sustained_ms};
+  }
+  append("sum", sum_ours, sum_theirs);
   return table;
 }
 

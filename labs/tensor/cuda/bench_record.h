@@ -52,7 +52,12 @@ class BenchRecord {
   double copy_bytes_per_s_ = 0;
 };
 
-// The rows of a record (or of anything with "rows" of that form) as a Markdown table.
-std::string BenchTable(const pawl::Json& record);
+// The rows of a record as a Markdown table; only those named, in that order, unless `names` is
+// empty.
+std::string BenchTable(const pawl::Json& record, const std::vector<std::string>& names = {});
+
+// The rows that both records have, side by side, with their sums as the last line.
+std::string ComparisonTable(const pawl::Json& ours, const pawl::Json& theirs,
+                            const std::string& their_name);
 
 }  // namespace lab::cuda

@@ -61,6 +61,13 @@ Status Explained(Status status) {
       "run `pawl verify`; if it is beyond repair, put back a copy of the state folder");
 }
 
+// Of the tables in the file; 0 when they were never made.
+Result<std::int64_t> ProjectionVersion(Database& database) {
+  PAWL_ASSIGN(Statement query, database.Prepare("SELECT version FROM projection"));
+  PAWL_ASSIGN(const bool made, query.Step());
+  return made ? query.Int(0) : 0;
+}
+
 }  // namespace
 
 Status Ledger::Create() {
@@ -91,9 +98,8 @@ Status Ledger::CheckVersion(OpenMode mode) {
 
 Status Ledger::PrepareProjection(OpenMode mode) {
   if (projection_ == nullptr) return OkStatus();
-  PAWL_ASSIGN(Statement present, database_->Prepare("SELECT version FROM projection"));
-  PAWL_ASSIGN(const bool known, present.Step());
-  if (known && present.Int(0) == projection_->Version()) return OkStatus();
+  PAWL_ASSIGN(const std::int64_t present, ProjectionVersion(*database_));
+  if (present == projection_->Version()) return OkStatus();
   if (mode == OpenMode::kReadOnly) {
     return MakeError(Code::kConflict,
                      Format("the tables of {} are of another version of Pawl", file().string()),

@@ -9,9 +9,12 @@ CommitText ParseCommitText(std::string_view text) {
   CommitText commit;
   const auto blank = text.find("\n\n");
   for (const std::string_view line : Split(text.substr(0, blank), '\n')) {
+    constexpr std::string_view kTree = "tree ";
     constexpr std::string_view kParent = "parent ";
     constexpr std::string_view kCommitter = "committer ";
-    if (line.starts_with(kParent)) {
+    if (line.starts_with(kTree)) {
+      commit.tree = std::string(line.substr(kTree.size()));
+    } else if (line.starts_with(kParent)) {
       commit.parents.push_back({std::string(line.substr(kParent.size()))});
     } else if (line.starts_with(kCommitter)) {
       // "committer Name <mail> 1700000000 +0100"

@@ -12,6 +12,7 @@
 namespace pawl::campaign {
 
 struct CommitText {
+  std::string tree;  // object name
   std::vector<CommitId> parents;
   std::int64_t committed_s = 0;  // seconds since 1970
   std::string subject;           // first line of the message, made printable

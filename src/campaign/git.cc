@@ -222,6 +222,14 @@ Result<Worktree> OpenWorktree(const Path& root) {
 
   PAWL_ASSIGN(const std::string head, ReadGitFile(folders.git_dir / "HEAD"));
   if (head.starts_with(kHeadPrefix)) worktree.branch = head.substr(kHeadPrefix.size());
+  // Mostly the ref is a file of its own; git is asked for packed refs and unborn branches.
+  const auto loose = worktree.branch.empty()
+                         ? Result<std::string>(head)
+                         : ReadGitFile(folders.common_dir / "refs" / "heads" / worktree.branch);
+  if (loose.ok() && IsObjectName(*loose)) {
+    worktree.head = CommitId{*loose};
+    return worktree;
+  }
   auto commit = ResolveCommit(folders.top, "HEAD");
   if (commit.ok())
     worktree.head = std::move(commit).value();
@@ -238,12 +246,11 @@ Status MoveBranch(const Path& repository, std::string_view branch, const CommitI
   run.git_dir = folders.git_dir;
   run.work_tree = folders.top;
   // A branch that is a symbolic ref would move another branch than the one named.
-  run.arguments = {"symbolic-ref", "--quiet", ref};
-  PAWL_ASSIGN(const os::ToolResult symbolic, RunGit(run));
-  if (symbolic.exit_code == 0)
+  const auto loose = ReadGitFile(folders.common_dir / ref);
+  if (loose.ok() && loose->starts_with("ref:"))
     return MakeError(Code::kConflict,
-                     Format("branch {} is a symbolic ref to {}", PrintableLine(branch, 100),
-                            PrintableLine(Trim(symbolic.out), 100)));
+                     Format("branch {} is a symbolic ref: {}", PrintableLine(branch, 100),
+                            PrintableLine(*loose, 100)));
   run.arguments = {"update-ref", "-m", "pawl: " + PrintableLine(reason, 200),
                    "--no-deref", ref,  next.hex,
                    expected.hex};

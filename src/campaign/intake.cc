@@ -244,7 +244,11 @@ Result<CandidateFacts> Vault::Inspect(const CommitId& incumbent, const CommitId&
   facts.subject = text.subject;
 
   Refusals refusals;
-  PAWL_ASSIGN(const bool descends, IsAncestor(incumbent, candidate));
+  bool descends =
+      std::find(text.parents.begin(), text.parents.end(), incumbent) != text.parents.end();
+  if (!descends) {
+    PAWL_ASSIGN(descends, IsAncestor(incumbent, candidate));
+  }
   if (!descends)
     refusals.Add(Kind::kScope, Format("does not descend from the incumbent {}", incumbent.brief()),
                  "");

@@ -57,9 +57,7 @@ Result<CommitId> Vault::CommitPatch(const CommitId& parent, std::string_view pat
 
   run.arguments = {"write-tree"};
   PAWL_ASSIGN(const std::string tree, RunGitOrError(run));
-  run.arguments = {"rev-parse", "--verify", parent.hex + "^{tree}"};
-  PAWL_ASSIGN(const std::string old_tree, RunGitOrError(run));
-  if (Trim(tree) == Trim(old_tree))
+  if (Trim(tree) == before.tree)
     return MakeError(Code::kInvalidArgument, "the patch changes nothing");
   run.arguments = {"commit-tree", std::string(Trim(tree)), "-p", parent.hex};
   run.input = CleanMessage(message);

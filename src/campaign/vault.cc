@@ -28,6 +28,8 @@ constexpr std::string_view kSha256Config =
     "[extensions]\n\tobjectformat = sha256\n";
 constexpr std::size_t kMaxPacks = 40;
 constexpr std::size_t kKeptListings = 2;
+constexpr std::size_t kRecentPins = 16;
+constexpr const char* kRecentFile = "recent-pins";
 // A listing of more than this is a tree built to exhaust its reader.
 constexpr std::uint64_t kMaxListingBytes = std::uint64_t{64} << 20;
 
@@ -61,6 +63,19 @@ Status WriteIfAbsent(const Path& path, std::string_view bytes) {
 
 Path PinPath(const Path& vault, const CommitId& commit) {
   return vault / "refs" / "pawl" / commit.hex;
+}
+
+// The commits pinned last. New candidates descend from one of them or from its ancestors, so that
+// naming these spares a search for what the vault already has. Only a help: may be lost.
+std::vector<CommitId> RecentPins(const Path& vault) {
+  std::vector<CommitId> pins;
+  const auto text = os::ReadFile(vault / kRecentFile);
+  if (!text.ok()) return pins;
+  for (const std::string_view line : Split(*text, '\n')) {
+    CommitId id{std::string(line)};
+    if (IsObjectName(line) && os::Exists(PinPath(vault, id))) pins.push_back(std::move(id));
+  }
+  return pins;
 }
 
 // "100644 blob <hex>    1234\tpath"
@@ -119,7 +134,13 @@ Result<Vault> Vault::Open(const Path& state_dir) {
 Status Vault::Pin(const CommitId& commit) const {
   const Path pin = PinPath(folder_, commit);
   if (os::Exists(pin)) return OkStatus();
-  return os::WriteFileAtomic(pin, commit.hex + "\n");
+  PAWL_TRY(os::WriteFileAtomic(pin, commit.hex + "\n"));
+  std::vector<CommitId> recent = RecentPins(folder_);
+  if (recent.size() >= kRecentPins) recent.erase(recent.begin());
+  recent.push_back(commit);
+  std::string lines;
+  for (const CommitId& id : recent) lines += id.hex + "\n";
+  return os::WriteFileAtomic(folder_ / kRecentFile, lines, {.durable = false});
 }
 
 bool Vault::Contains(const CommitId& commit) const {
@@ -137,11 +158,10 @@ Status Vault::Fetch(const Path& user_repository, const CommitId& commit) {
     return MakeError(Code::kInvalidArgument,
                      Format("`{}` is no full commit id", PrintableLine(commit.hex, 80)));
   PAWL_TRY(UseFormatOf(folder_, commit));
-  if (!Contains(commit)) {
-    PAWL_ASSIGN(const GitFolders user, FindGitFolders(user_repository));
-    PAWL_TRY(BringObjects(folder_, user, commit));
-    PAWL_TRY(RepackIfMany(folder_));
-  }
+  if (os::Exists(PinPath(folder_, commit))) return OkStatus();
+  PAWL_ASSIGN(const GitFolders user, FindGitFolders(user_repository));
+  PAWL_TRY(BringObjects(folder_, user, commit, RecentPins(folder_)));
+  PAWL_TRY(RepackIfMany(folder_));
   return Pin(commit);
 }
 

@@ -32,8 +32,7 @@ GitRun VaultRun(const Path& vault, std::vector<std::string> arguments) {
   return run;
 }
 
-// The newest first-parent ancestor of `commit` that `receiver` has; what it has is whole.
-// `giver` runs see the commit, `receiver` runs see only the other side.
+// The first commit of `chain` that the receiver has; a git repository has all that a commit needs.
 Result<std::optional<CommitId>> NewestShared(const std::string& chain, GitRun receiver) {
   receiver.arguments = {"cat-file", "--batch-check=%(objectname) %(objecttype)"};
   receiver.input = chain;
@@ -45,45 +44,35 @@ Result<std::optional<CommitId>> NewestShared(const std::string& chain, GitRun re
   return std::optional<CommitId>();
 }
 
-Error WhyUnreadable(const Path& vault, const GitFolders& user, const CommitId& commit) {
+// Looks again, for the words of the refusal only.
+Error WhyUnreadable(const Path& vault, const GitFolders& user, const CommitId& commit,
+                    std::string_view gits_words) {
   const std::string name = (user.top.empty() ? user.git_dir : user.top).string();
   GitRun run = VaultRun(vault, {"cat-file", "-t", commit.hex});
   run.env = {AlternateVariable(user.common_dir / "objects")};
   const auto type = RunGit(run);
   if (!type.ok()) return type.error();
-  const std::string_view word = Trim(type->out);
-  if (type->exit_code != 0) {
-    const bool broken = type->err.find("corrupt") != std::string::npos ||
-                        type->err.find("inflate") != std::string::npos ||
-                        type->err.find("unable to unpack") != std::string::npos;
-    return broken
-               ? MakeError(Code::kCorrupt, Format("commit {} is damaged in {}", commit.hex, name))
-               : MakeError(Code::kNotFound, Format("{} has no commit {}", name, commit.hex));
-  }
-  if (word != "commit")
-    return MakeError(Code::kInvalidArgument, Format("{} is a {}, not a commit", commit.hex, word));
+  if (type->exit_code == 0 && Trim(type->out) != "commit")
+    return MakeError(Code::kInvalidArgument,
+                     Format("{} is a {}, not a commit", commit.hex, Trim(type->out)));
+  // Absent, unless git found something under that name and could not read it.
+  if (type->exit_code != 0 && type->err.find("could not get object info") != std::string::npos &&
+      type->err.find("corrupt") == std::string::npos &&
+      type->err.find("unable to unpack") == std::string::npos)
+    return MakeError(Code::kNotFound, Format("{} has no commit {}", name, commit.hex));
   const bool shallow = os::Exists(user.common_dir / "shallow");
   return MakeError(Code::kCorrupt,
-                   Format("the history of {} is incomplete in {}", commit.hex, name),
+                   Format("commit {} did not arrive whole from {}: {}", commit.hex, name,
+                          PrintableLine(Trim(gits_words), 300)),
                    shallow ? "the repository is a shallow clone; run `git fetch --unshallow`"
-                           : "run `git fsck` there");
+                           : "an object is missing, or is not what its name says; run `git fsck` "
+                             "there");
 }
 
-// The ids from `commit` back along first parents, one a line.
-Result<std::string> FirstParents(const Path& vault, const GitFolders& user,
-                                 const CommitId& commit) {
-  GitRun run = VaultRun(
-      vault, {"rev-list", "--first-parent", Format("--max-count={}", kMaxSearch), commit.hex});
-  run.env = {AlternateVariable(user.common_dir / "objects")};
-  PAWL_ASSIGN(const os::ToolResult result, RunGit(run));
-  // A tag's id is peeled by rev-list; only the commit itself will do.
-  if (result.exit_code != 0 || !result.out.starts_with(commit.hex))
-    return WhyUnreadable(vault, user, commit);
-  return result.out;
-}
-
-std::string RevisionInput(const CommitId& commit, const std::optional<CommitId>& shared) {
-  return shared ? Format("{}\n^{}\n", commit.hex, shared->hex) : commit.hex + "\n";
+std::string RevisionInput(const CommitId& commit, const std::vector<CommitId>& known) {
+  std::string input = commit.hex + "\n";
+  for (const CommitId& other : known) AppendFormat(input, "^{}\n", other.hex);
+  return input;
 }
 
 // Packs what is missing into quarantine. Pack-objects copies lent bytes without checking them, so
@@ -130,27 +119,31 @@ Status MoveIn(const Path& pack_folder, const Path& vault) {
 
 }  // namespace
 
-Status BringObjects(const Path& vault, const GitFolders& user, const CommitId& commit) {
-  PAWL_ASSIGN(const std::string chain, FirstParents(vault, user, commit));
-  PAWL_ASSIGN(const std::optional<CommitId> shared, NewestShared(chain, VaultRun(vault, {})));
+Status BringObjects(const Path& vault, const GitFolders& user, const CommitId& commit,
+                    const std::vector<CommitId>& known) {
   PAWL_TRY(ClearLeftovers(vault));
   PAWL_ASSIGN(const os::ScratchFolder quarantine,
               os::ScratchFolder::Make(vault, kQuarantinePrefix));
   const Path objects = quarantine.path() / "objects";
-  const auto as_corrupt = [&](const Error& error) {
-    return MakeError(Code::kCorrupt,
-                     Format("commit {} did not arrive whole: {}", commit.hex, error.message),
-                     "an object is missing, or is not what its name says; run `git fsck` there");
-  };
-  const Status filled =
-      FillQuarantine(vault, user, objects / "pack", RevisionInput(commit, shared));
-  if (!filled.ok() && filled.error().code == Code::kIo) return as_corrupt(filled.error());
-  PAWL_TRY(filled);
+  const std::string revisions = RevisionInput(commit, known);
+  const Status filled = FillQuarantine(vault, user, objects / "pack", revisions);
+  if (!filled.ok() && filled.error().code != Code::kIo) return filled;
+  if (!filled.ok()) return WhyUnreadable(vault, user, commit, filled.error().message);
 
-  GitRun connected = VaultRun(vault, {"rev-list", "--objects", "--quiet", commit.hex});
-  if (shared) connected.arguments.push_back("^" + shared->hex);
+  GitRun connected = VaultRun(vault, {"rev-list", "--objects", "--stdin"});
   connected.env = {AlternateVariable(objects)};
-  if (const auto whole = RunGitOrError(connected); !whole.ok()) return as_corrupt(whole.error());
+  connected.input = revisions;
+  PAWL_ASSIGN(const os::ToolResult whole, RunGit(connected));
+  // A tag's id is peeled by rev-list, and a tree's or blob's comes without a commit: the first line
+  // must be the commit itself. Nothing at all means that a known commit reaches it.
+  if (whole.exit_code != 0 || (!whole.out.empty() && !whole.out.starts_with(commit.hex + "\n")))
+    return WhyUnreadable(vault, user, commit, Trim(whole.err));
+  if (whole.out.empty()) {
+    GitRun type = VaultRun(vault, {"cat-file", "-t", commit.hex});
+    PAWL_ASSIGN(const os::ToolResult kind, RunGit(type));
+    if (Trim(kind.out) != "commit") return WhyUnreadable(vault, user, commit, Trim(kind.err));
+    return OkStatus();
+  }
   return MoveIn(objects / "pack", vault);
 }
 
@@ -164,7 +157,8 @@ Status LendObjects(const Path& vault, const GitFolders& user, const CommitId& co
   PAWL_ASSIGN(const std::optional<CommitId> shared, NewestShared(chain, receiver));
   if (shared && *shared == commit) return OkStatus();
   GitRun pack = VaultRun(vault, {"pack-objects", "--revs", "--stdout", "--quiet"});
-  pack.input = RevisionInput(commit, shared);
+  pack.input = RevisionInput(commit, {});
+  if (shared) pack.input = RevisionInput(commit, {*shared});
   PAWL_ASSIGN(receiver.input, RunGitOrError(pack));
   receiver.arguments = {"unpack-objects", "-q"};
   PAWL_TRY(RunGitOrError(receiver));

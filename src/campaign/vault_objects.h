@@ -2,6 +2,8 @@
 // For vault.cc.
 #pragma once
 
+#include <vector>
+
 #include "base/result.h"
 #include "campaign/git.h"
 #include "campaign/git_call.h"
@@ -10,7 +12,9 @@ namespace pawl::campaign {
 
 // Copies `commit` and what it needs into the vault. Until everything is known to be there under
 // names computed from content, it lies in quarantine: what the vault contains is always whole.
-Status BringObjects(const Path& vault, const GitFolders& user, const CommitId& commit);
+// `known` are commits that the vault has.
+Status BringObjects(const Path& vault, const GitFolders& user, const CommitId& commit,
+                    const std::vector<CommitId>& known);
 
 // Copies what the user's repository lacks of `commit` into its object folder; no ref moves.
 Status LendObjects(const Path& vault, const GitFolders& user, const CommitId& commit);

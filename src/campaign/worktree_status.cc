@@ -6,6 +6,7 @@
 // and is lent only data: the user's index, objects and exclude lists, and a few settings that say
 // how text is compared. A filter that an attribute names then has no driver and does nothing.
 // Price: files behind a filter (Git LFS) count as changed when their time stamp is not the index's.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -19,9 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Settings that are data; none of them names a program.
-constexpr std::string_view kHarmlessSettings =
-    "^core\\.(autocrlf|eol|filemode|ignorecase|symlinks|excludesfile|precomposeunicode|"
-    "sparsecheckout|sparsecheckoutcone|trustctime|checkstat)$";
+constexpr std::array<std::string_view, 11> kHarmlessSettings = {
+    "autocrlf",           "eol",          "filemode",          "ignorecase",
+    "symlinks",           "excludesfile", "precomposeunicode", "sparsecheckout",
+    "sparsecheckoutcone", "trustctime",   "checkstat"};
 
 std::string HomeFolder() {
   const char* home = std::getenv("HOME");
@@ -34,28 +36,47 @@ Path UserConfigFolder() {
   return HomeFolder().empty() ? Path() : Path(HomeFolder()) / ".config" / "git";
 }
 
-// Reads harmless settings from one config file; reading runs nothing.
-Result<std::vector<std::string>> SettingsFrom(const Path& file, const Path& git_dir) {
-  GitRun run;
-  run.git_dir = git_dir;
-  run.arguments = {"config", "--file",       file.string(),
-                   "--null", "--get-regexp", std::string(kHarmlessSettings)};
-  PAWL_ASSIGN(const os::ToolResult result, RunGit(run));
+// "key = value  ; comment" to its value, without quotes.
+std::string PlainValue(std::string_view line) {
+  std::string value;
+  bool quoted = false;
+  for (const char c : Trim(line)) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '#' || c == ';')) {
+      break;
+    } else {
+      value += c;
+    }
+  }
+  value = std::string(Trim(value));
+  return value.starts_with("~/") ? HomeFolder() + value.substr(1) : value;
+}
+
+// The harmless settings of a config file's [core] sections. A line in a form not understood here
+// counts as absent, which can only make a clean file look changed.
+std::vector<std::string> SettingsFrom(const Path& file) {
   std::vector<std::string> settings;
-  if (result.exit_code != 0) return settings;  // none of them is set
-  for (const std::string_view record : Split(result.out, '\0')) {
-    const auto end_of_key = record.find('\n');
-    if (record.empty()) continue;
-    const std::string_view key = record.substr(0, end_of_key);
-    std::string value =
-        end_of_key == std::string_view::npos ? "true" : std::string(record.substr(end_of_key + 1));
-    if (value.starts_with("~/")) value = HomeFolder() + value.substr(1);
-    settings.push_back(Format("{}={}", key, value));
+  const auto text = os::ReadFile(file);
+  if (!text.ok()) return settings;
+  bool in_core = false;
+  for (const std::string_view raw : Split(*text, '\n')) {
+    const std::string_view line = Trim(raw);
+    if (line.starts_with('[')) in_core = ToLowerAscii(line).starts_with("[core]");
+    const auto equals = line.find('=');
+    const std::string key = ToLowerAscii(Trim(line.substr(0, equals)));
+    if (!in_core || std::find(kHarmlessSettings.begin(), kHarmlessSettings.end(), key) ==
+                        kHarmlessSettings.end())
+      continue;
+    settings.push_back(Format("core.{}={}", key,
+                              equals == std::string_view::npos
+                                  ? std::string("true")
+                                  : PlainValue(line.substr(equals + 1))));
   }
   return settings;
 }
 
-Result<std::vector<std::string>> UserSettings(const GitFolders& folders, const Path& git_dir) {
+std::vector<std::string> UserSettings(const GitFolders& folders) {
   std::vector<std::string> settings;
   const Path config_folder = UserConfigFolder();
   if (!config_folder.empty())
@@ -65,8 +86,8 @@ Result<std::vector<std::string>> UserSettings(const GitFolders& folders, const P
       HomeFolder().empty() ? Path() : Path(HomeFolder()) / ".gitconfig",
       folders.common_dir / "config"};
   for (const Path& file : files) {
-    if (file.empty() || !os::Exists(file)) continue;
-    PAWL_ASSIGN(const std::vector<std::string> more, SettingsFrom(file, git_dir));
+    if (file.empty()) continue;
+    const std::vector<std::string> more = SettingsFrom(file);
     settings.insert(settings.end(), more.begin(), more.end());
   }
   return settings;
@@ -114,7 +135,7 @@ Result<std::vector<std::string>> DirtyPaths(const Worktree& worktree) {
   run.work_tree = folders.top;
   run.env = {"GIT_INDEX_FILE=" + (folders.git_dir / "index").string(),
              "GIT_OBJECT_DIRECTORY=" + (folders.common_dir / "objects").string()};
-  PAWL_ASSIGN(run.config, UserSettings(folders, scratch.path()));
+  run.config = UserSettings(folders);
   // Submodules are compared by their commit only: looking into one would obey its configuration.
   run.arguments = {"status",
                    "--porcelain=v1",

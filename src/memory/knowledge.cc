@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
@@ -23,8 +24,12 @@ namespace {
 
 constexpr std::int64_t kIndexVersion = 1;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{4} << 20;
+// Words that a part of a word may stand for.
+constexpr int kMaxExpansions = 64;
 
-// Folded words stand in the full-text table, what people see in `sections`.
+// Folded words stand in the full-text table, a row a document; what people see stands in
+// `sections`. `vocabulary` answers questions about parts of words without reading any text; words
+// that are gone from all documents stay in it until the next rebuild and do no harm.
 constexpr std::string_view kSchema = R"sql(
 CREATE TABLE documents(
   id INTEGER PRIMARY KEY, root TEXT NOT NULL, path TEXT NOT NULL, title TEXT NOT NULL,
@@ -33,8 +38,9 @@ CREATE TABLE sections(
   id INTEGER PRIMARY KEY, document INTEGER NOT NULL, heading TEXT NOT NULL, line INTEGER NOT NULL,
   body TEXT NOT NULL) STRICT;
 CREATE INDEX sections_by_document ON sections(document);
+CREATE TABLE vocabulary(word TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5(
-  title, heading, body, tokenize = 'porter unicode61 remove_diacritics 0');
+  title, headings, body, tokenize = 'porter unicode61 remove_diacritics 0');
 )sql";
 
 // A Markdown file as it lies on the disk.
@@ -66,15 +72,15 @@ std::string StampText(const os::FileStamp& stamp) {
                 stamp.ctime_ns);
 }
 
-Found Inspect(const Path& full, const os::TreeEntry& entry) {
-  Found found{.full = full, .stamp = {}, .skipped = {}};
+Found Inspect(Path full, const os::TreeEntry& entry) {
+  Found found{.full = std::move(full), .stamp = {}, .skipped = {}};
   if (entry.kind != os::FileKind::kRegular) {
     found.stamp = "no file";
     found.skipped = entry.kind == os::FileKind::kLink ? "is a link; links are not followed"
                                                       : "is no regular file";
     return found;
   }
-  const Result<os::FileStamp> stamp = os::StampFile(full);
+  const Result<os::FileStamp> stamp = os::StampFile(found.full);
   if (!stamp.ok()) {
     found.stamp = "unknown";
     found.skipped = stamp.error().message;
@@ -88,7 +94,7 @@ Found Inspect(const Path& full, const os::TreeEntry& entry) {
   return found;
 }
 
-void SurveyRoot(const Path& root, std::set<Path>& seen, Survey& survey) {
+void SurveyRoot(const Path& root, std::unordered_set<std::string>& seen, Survey& survey) {
   const Result<std::vector<os::TreeEntry>> entries = os::ListTree(root);
   if (!entries.ok()) {
     // A root that is not there holds no documents, as in dit-ar.
@@ -97,18 +103,20 @@ void SurveyRoot(const Path& root, std::set<Path>& seen, Survey& survey) {
     survey.notes.push_back(entries.error().message);
     return;
   }
+  const std::string root_text = root.string();
   for (const os::TreeEntry& entry : *entries) {
     if (entry.kind == os::FileKind::kFolder || !IsMarkdown(entry.relative)) continue;
-    const Path full = root / entry.relative;
+    std::string full = root_text + '/' + entry.relative;
     // Roots may lie inside each other.
     if (!seen.insert(full).second) continue;
-    survey.files.emplace(Key{root.string(), entry.relative}, Inspect(full, entry));
+    survey.files.emplace_hint(survey.files.end(), Key{root_text, entry.relative},
+                              Inspect(std::move(full), entry));
   }
 }
 
 Survey SurveyRoots(const std::vector<Path>& roots) {
   Survey survey;
-  std::set<Path> seen;
+  std::unordered_set<std::string> seen;
   for (const Path& root : roots) SurveyRoot(root, seen, survey);
   return survey;
 }
@@ -195,8 +203,8 @@ class Updater {
 
   Status Remove(std::int64_t id) {
     for (const std::string_view sql :
-         {"DELETE FROM words WHERE rowid IN (SELECT id FROM sections WHERE document = ?)",
-          "DELETE FROM sections WHERE document = ?", "DELETE FROM documents WHERE id = ?"}) {
+         {"DELETE FROM words WHERE rowid = ?", "DELETE FROM sections WHERE document = ?",
+          "DELETE FROM documents WHERE id = ?"}) {
       PAWL_ASSIGN(Statement remove, database_.Prepare(sql));
       PAWL_TRY(remove.Bind(1, id).Run());
     }
@@ -218,125 +226,128 @@ class Updater {
                  .Bind(6, skipped)
                  .Run());
     const std::int64_t id = database_.LastRowId();
-    const std::string title = FoldedText(document.title);
+    std::string headings;
+    std::string body;
     for (const Section& section : document.sections) {
-      PAWL_TRY(InsertSection(id, title, section));
+      PAWL_TRY(InsertSection(id, section));
+      headings += FoldedText(section.heading) + '\n';
+      body += FoldedText(section.body) + '\n';
     }
-    return OkStatus();
+    PAWL_ASSIGN(Statement words,
+                database_.Prepare("INSERT INTO words(rowid, title, headings, body) "
+                                  "VALUES(?, ?, ?, ?)"));
+    const std::string title = FoldedText(document.title);
+    for (const std::string_view text_part :
+         {std::string_view(title), std::string_view(headings), std::string_view(body)}) {
+      PAWL_TRY(AddVocabulary(text_part));
+    }
+    return words.Bind(1, id).Bind(2, title).Bind(3, headings).Bind(4, body).Run();
   }
 
-  Status InsertSection(std::int64_t document, const std::string& title, const Section& section) {
+  Status InsertSection(std::int64_t document, const Section& section) {
     PAWL_ASSIGN(Statement insert,
                 database_.Prepare("INSERT INTO sections(document, heading, line, body) "
                                   "VALUES(?, ?, ?, ?)"));
-    PAWL_TRY(insert.Bind(1, document)
-                 .Bind(2, section.heading)
-                 .Bind(3, std::int64_t{section.line})
-                 .Bind(4, section.body)
-                 .Run());
-    PAWL_ASSIGN(Statement words, database_.Prepare("INSERT INTO words(rowid, title, heading, body) "
-                                                   "VALUES(?, ?, ?, ?)"));
-    return words.Bind(1, database_.LastRowId())
-        .Bind(2, title)
-        .Bind(3, FoldedText(section.heading))
-        .Bind(4, FoldedText(section.body))
+    return insert.Bind(1, document)
+        .Bind(2, section.heading)
+        .Bind(3, std::int64_t{section.line})
+        .Bind(4, section.body)
         .Run();
+  }
+
+  Status AddVocabulary(std::string_view folded) {
+    for (std::string_view line : Split(folded, '\n')) {
+      for (const std::string_view word : Split(line, ' ')) {
+        if (word.empty() || !vocabulary_.insert(std::string(word)).second) continue;
+        PAWL_ASSIGN(Statement insert,
+                    database_.Prepare("INSERT OR IGNORE INTO vocabulary(word) VALUES(?)"));
+        PAWL_TRY(insert.Bind(1, word).Run());
+      }
+    }
+    return OkStatus();
   }
 
   Database& database_;
   bool rebuild_;
   IndexReport report_;
+  std::unordered_set<std::string> vocabulary_;  // of this call
 };
 
-// Collects hits from section ids in falling order of score, one a document.
-class HitList {
- public:
-  HitList(Database& database, const Query& query, std::size_t limit)
-      : database_(database), query_(query), limit_(limit) {}
-
-  bool full() const { return hits_.size() >= limit_; }
-  std::vector<Hit> Take() { return std::move(hits_); }
-
-  Status Add(std::int64_t section, double score) {
-    PAWL_ASSIGN(Statement row,
-                database_.Prepare("SELECT d.id, d.title, s.heading, d.path, d.root, s.line, s.body "
-                                  "FROM sections s JOIN documents d ON d.id = s.document "
-                                  "WHERE s.id = ?"));
-    PAWL_ASSIGN(const bool found, row.Bind(1, section).Step());
-    if (!found || !documents_.insert(row.Int(0)).second) return OkStatus();
-    hits_.push_back({.title = row.Text(1),
-                     .heading = row.Text(2),
-                     .path = row.Text(3),
-                     .root = row.Text(4),
-                     .line = static_cast<int>(row.Int(5)),
-                     .snippet = Snippet(row.Text(6), query_),
-                     .score = score});
-    return OkStatus();
-  }
-
- private:
-  Database& database_;
-  const Query& query_;
-  std::size_t limit_;
-  std::set<std::int64_t> documents_;
-  std::vector<Hit> hits_;
-};
-
-// Title above heading above text. Asks for more rows than hits, because several sections of one
-// document may match; all of them when that was not enough.
-Status SearchWords(Database& database, const std::string& expression, std::size_t limit,
-                   HitList& hits) {
-  const auto first = static_cast<std::int64_t>(std::min<std::size_t>(limit, 1000)) * 4 + 16;
-  std::int64_t taken = 0;
-  for (const std::int64_t rows_wanted : {first, std::int64_t{-1}}) {
-    PAWL_ASSIGN(
-        Statement rows,
-        database.Prepare("SELECT rowid, rank FROM words WHERE words MATCH ? AND "
-                         "rank MATCH 'bm25(8.0, 4.0, 1.0)' ORDER BY rank LIMIT ? OFFSET ?"));
-    rows.Bind(1, expression).Bind(2, rows_wanted).Bind(3, taken);
-    while (!hits.full()) {
-      PAWL_ASSIGN(const bool more, rows.Step());
-      if (!more) break;
-      ++taken;
-      PAWL_TRY(hits.Add(rows.Int(0), -rows.Real(1)));
-    }
-    if (hits.full() || taken < first) return OkStatus();
-  }
-  return OkStatus();
-}
-
-// Words inside of words, for queries that no beginning of a word answers.
-Status SearchSubstrings(Database& database, const Query& query, HitList& hits) {
-  std::string score;
-  for (std::size_t i = 0; i < query.terms().size(); ++i) {
-    AppendFormat(score, "{}(instr(title || ' ' || heading, ?{}) > 0) * 5 + (instr(body, ?{}) > 0)",
-                 i == 0 ? "" : " + ", i + 1, i + 1);
-  }
-  PAWL_ASSIGN(Statement rows, database.Prepare("SELECT rowid, " + score +
-                                               " AS hits FROM words WHERE hits > 0 "
-                                               "ORDER BY hits DESC, rowid"));
-  int index = 0;
-  for (const std::string& term : query.terms()) rows.Bind(++index, std::string_view(term));
-  while (!hits.full()) {
+// The section that a reader is sent to: most different words of the query, headings above text.
+Result<std::optional<Hit>> BestSection(Database& database, const Query& query,
+                                       std::int64_t document, double score) {
+  PAWL_ASSIGN(Statement rows,
+              database.Prepare("SELECT d.title, s.heading, d.path, d.root, s.line, s.body "
+                               "FROM documents d LEFT JOIN sections s ON s.document = d.id "
+                               "WHERE d.id = ? ORDER BY s.id"));
+  rows.Bind(1, document);
+  std::optional<Hit> best;
+  std::string body;
+  double most = -1;
+  while (true) {
     PAWL_ASSIGN(const bool more, rows.Step());
     if (!more) break;
-    PAWL_TRY(hits.Add(rows.Int(0), rows.Real(1)));
+    const double value = 3 * query.Density(rows.Text(1)) + query.Density(rows.Text(5));
+    if (value <= most) continue;
+    most = value;
+    body = rows.Text(5);
+    best = Hit{.title = rows.Text(0),
+               .heading = rows.Text(1),
+               .path = rows.Text(2),
+               .root = rows.Text(3),
+               .line = std::max(1, static_cast<int>(rows.Int(4))),
+               .snippet = {},
+               .score = score};
   }
-  return OkStatus();
+  if (best) best->snippet = Snippet(body, query);
+  return best;
 }
 
-Result<std::vector<Hit>> SearchIndex(Database& database, const Query& query, std::size_t limit) {
-  HitList exact(database, query, limit);
-  PAWL_TRY(SearchWords(database, query.Exact(), limit, exact));
-  std::vector<Hit> hits = exact.Take();
+// Documents by BM25, title above headings above text.
+Result<std::vector<Hit>> SearchWords(Database& database, const Query& query,
+                                     const std::string& expression, std::int64_t limit) {
+  std::vector<std::pair<std::int64_t, double>> documents;
+  PAWL_ASSIGN(Statement rows,
+              database.Prepare("SELECT rowid, rank FROM words WHERE words MATCH ? AND "
+                               "rank MATCH 'bm25(8.0, 4.0, 1.0)' ORDER BY rank LIMIT ?"));
+  rows.Bind(1, std::string_view(expression)).Bind(2, limit);
+  while (true) {
+    PAWL_ASSIGN(const bool more, rows.Step());
+    if (!more) break;
+    documents.emplace_back(rows.Int(0), -rows.Real(1));
+  }
+  std::vector<Hit> hits;
+  for (const auto& [document, score] : documents) {
+    PAWL_ASSIGN(std::optional<Hit> hit, BestSection(database, query, document, score));
+    if (hit) hits.push_back(*std::move(hit));
+  }
+  return hits;
+}
+
+// The words of the index that hold one of the query's words, as a query of their own.
+Result<std::string> WordsAround(Database& database, const Query& query) {
+  std::string text;
+  for (const std::string& term : query.terms()) {
+    PAWL_ASSIGN(Statement rows,
+                database.Prepare("SELECT word FROM vocabulary WHERE instr(word, ?) > 0 LIMIT ?"));
+    rows.Bind(1, std::string_view(term)).Bind(2, std::int64_t{kMaxExpansions});
+    while (true) {
+      PAWL_ASSIGN(const bool more, rows.Step());
+      if (!more) break;
+      text += rows.Text(0) + ' ';
+    }
+  }
+  return text;
+}
+
+// Whole words; when they hit nothing, words that hold them.
+Result<std::vector<Hit>> SearchIndex(Database& database, const Query& query, std::int64_t limit) {
+  PAWL_ASSIGN(std::vector<Hit> hits, SearchWords(database, query, query.Expression(), limit));
   if (!hits.empty()) return hits;
-  HitList open(database, query, limit);
-  PAWL_TRY(SearchWords(database, query.Prefix(), limit, open));
-  hits = open.Take();
-  if (!hits.empty()) return hits;
-  HitList inside(database, query, limit);
-  PAWL_TRY(SearchSubstrings(database, query, inside));
-  return inside.Take();
+  PAWL_ASSIGN(const std::string around, WordsAround(database, query));
+  const Query wider(around);
+  if (wider.empty()) return hits;
+  return SearchWords(database, wider, wider.Expression(), limit);
 }
 
 Path Beside(const Path& file, std::string_view ending) {
@@ -447,7 +458,7 @@ Result<bool> Knowledge::IsStale() const {
 Result<std::vector<Hit>> Knowledge::Search(std::string_view text, int limit) const {
   const Query query(text);
   if (query.empty()) return std::vector<Hit>{};
-  const auto most = limit > 0 ? static_cast<std::size_t>(limit) : std::size_t{1'000'000'000};
+  const std::int64_t most = limit > 0 ? limit : -1;
   Result<std::vector<Hit>> hits = SearchIndex(*impl_->database, query, most);
   if (hits.ok() || hits.error().code != Code::kCorrupt) return hits;
   PAWL_TRY(impl_->Recover());

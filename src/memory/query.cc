@@ -63,7 +63,7 @@ Query::Query(std::string_view text) {
   }
 }
 
-std::string Query::Exact() const {
+std::string Query::Expression() const {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     parts.push_back(Quoted(terms_[i]) + (single_[i] ? "*" : ""));
@@ -72,27 +72,35 @@ std::string Query::Exact() const {
   return Join(parts, " OR ");
 }
 
-std::string Query::Prefix() const {
-  std::vector<std::string> parts;
-  for (const std::string& term : terms_) parts.push_back(Quoted(term) + "*");
-  return Join(parts, " OR ");
+double Query::Density(std::string_view text) const {
+  std::set<int> different;
+  int count = 0;
+  for (const Word& word : WordsOf(text)) {
+    const int term = Match(word);
+    if (term < 0) continue;
+    different.insert(term);
+    ++count;
+  }
+  return static_cast<double>(different.size()) + std::min(count, 99) / 100.0;
 }
 
-bool Query::Matches(const Word& word) const {
+int Query::Match(const Word& word) const {
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     const std::string& term = terms_[i];
-    if (word.folded == term) return true;
-    if (single_[i] && word.folded.starts_with(term)) return true;
+    const int found = static_cast<int>(i);
+    if (word.folded == term) return found;
+    if (single_[i] && word.folded.starts_with(term)) return found;
     if (word.paired) continue;
-    // The index compares stems: "caching" hits "cached". Enough for marking: the same beginning
-    // but for the ending.
+    // The index compares stems: "caching" hits "cached". Here the same beginning but for the
+    // ending is near enough.
     const std::size_t shorter = std::min(term.size(), word.folded.size());
     if (shorter < 4) continue;
     const std::size_t stem = std::max<std::size_t>(4, shorter - std::min<std::size_t>(3, shorter));
     const bool near = std::max(term.size(), word.folded.size()) <= shorter + 4;
-    if (near && term.compare(0, stem, word.folded, 0, stem) == 0) return true;
+    const bool digits = word.folded.find_first_of("0123456789") != std::string::npos;
+    if (near && !digits && term.compare(0, stem, word.folded, 0, stem) == 0) return found;
   }
-  return false;
+  return -1;
 }
 
 namespace {
@@ -105,7 +113,7 @@ struct Mark {
 std::vector<Mark> FindMarks(std::string_view body, const Query& query) {
   std::vector<Mark> marks;
   for (Word& word : WordsOf(body)) {
-    if (query.Matches(word)) marks.push_back({word.begin, word.end, std::move(word.folded)});
+    if (query.Match(word) >= 0) marks.push_back({word.begin, word.end, std::move(word.folded)});
   }
   return marks;
 }

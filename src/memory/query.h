@@ -16,13 +16,13 @@ class Query {
 
   bool empty() const { return terms_.empty(); }
   // FTS5 expression: words joined by OR, compounds ("flash-attention", 注意力) also as a phrase.
-  std::string Exact() const;
-  // The same with every word open at its end, for queries that hit nothing.
-  std::string Prefix() const;
-  // The words themselves, for a plain substring search as the last resort.
+  std::string Expression() const;
   const std::vector<std::string>& terms() const { return terms_; }
 
-  bool Matches(const Word& word) const;
+  // How much of the query a text holds: different words first, their number second.
+  double Density(std::string_view text) const;
+  // The term that a word stands for, by the rules of the index (endings do not count); -1: none.
+  int Match(const Word& word) const;
 
  private:
   std::vector<std::string> terms_;

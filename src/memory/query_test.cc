@@ -10,11 +10,12 @@ namespace pawl::memory {
 namespace {
 
 TEST(Query, JoinsWordsAndCompounds) {
-  EXPECT_EQ(Query("fused GEMM").Exact(), R"("fused" OR "gemm")");
-  EXPECT_EQ(Query("flash-attention").Exact(), R"("flash" OR "attention" OR "flash attention")");
-  EXPECT_EQ(Query("注意力").Exact(), R"("注意" OR "意力" OR "注意 意力")");
-  EXPECT_EQ(Query("力").Exact(), R"("力"*)");
-  EXPECT_EQ(Query("a AND \"b\" NEAR(c) *").Exact(), R"("b" OR "near" OR "c" OR "near c")");
+  EXPECT_EQ(Query("fused GEMM").Expression(), R"("fused" OR "gemm")");
+  EXPECT_EQ(Query("flash-attention").Expression(),
+            R"("flash" OR "attention" OR "flash attention")");
+  EXPECT_EQ(Query("注意力").Expression(), R"("注意" OR "意力" OR "注意 意力")");
+  EXPECT_EQ(Query("力").Expression(), R"("力"*)");
+  EXPECT_EQ(Query("a AND \"b\" NEAR(c) *").Expression(), R"("b" OR "near" OR "c" OR "near c")");
 }
 
 TEST(Query, DropsEverydayWordsOnlyBesideOthers) {

@@ -9,11 +9,15 @@ namespace pawl::loop {
 struct Engine::Impl {
   explicit Impl(Session opened) : session(std::move(opened)) {}
 
-  // Opened at the first verb that writes and kept, lock included, for the engine's life.
+  // Opened at the first verb that writes and kept, lock included, for the engine's life. The branch
+  // stays that of the campaign, whatever the user checks out meanwhile; the commit follows.
   Result<Writer*> Writing() {
     if (!writer) {
       PAWL_ASSIGN(Writer opened, OpenWriter(session));
       writer.emplace(std::move(opened));
+    } else {
+      PAWL_ASSIGN(const campaign::Worktree now, campaign::OpenWorktree(session.config().root));
+      writer->worktree.head = now.head;
     }
     return &*writer;
   }

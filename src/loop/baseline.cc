@@ -75,7 +75,6 @@ Result<Json> MeasureReference(Session& session, Writer& writer, const LiveCampai
                               const CommitId& commit) {
   PAWL_ASSIGN(PreparedWorkplace prepared,
               PrepareWorkplace(session, writer, live, commit, std::nullopt));
-  PAWL_ASSIGN(const os::Path run_dir, MakeRunFolder(session.state(), commit));
   const run::Runner runner(session.config(), session.probe());
   Suite suite(
       {session.config(), live.contract, runner, writer.journal.artifacts(), session.observer()},
@@ -95,6 +94,7 @@ Result<Json> MeasureReference(Session& session, Writer& writer, const LiveCampai
                      "mend config, contract or harness, commit, and `init --new-campaign`");
   }
   PAWL_TRY(KeepBuild(session, live, prepared, commit));
+  PAWL_ASSIGN(const os::Path run_dir, MakeRunFolder(session.state(), commit));
   PAWL_TRY(KeepRunFolder(session, prepared, run_dir));
   PAWL_ASSIGN(Json body, ReferenceBody(session.config(), result, commit, run_dir));
   (*body.AsObject())["runs"] = RunsJson(result);

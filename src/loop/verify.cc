@@ -29,7 +29,7 @@ void CheckChain(const Journal& journal, VerifyReport& report) {
 }
 
 void CheckArtifacts(const Journal& journal, VerifyReport& report) {
-  const auto referenced = journal.ReferencedArtifacts();
+  const auto referenced = journal.RequiredArtifacts();
   if (!referenced.ok()) {
     report.problems.push_back(referenced.error().Text());
     return;

@@ -11,15 +11,14 @@ using campaign::Stage;
 
 namespace {
 
-// Of the name itself, links not followed. Any kind of entry counts.
-std::optional<os::FileStamp> StampEntry(const Path& path) {
+// What lies there: the content's hash, or what kind of thing it is instead. Time stamps would not
+// do: a sandbox changes the owner of the files that it hands over.
+std::optional<std::string> LookAt(const Path& path) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
-  const auto nanoseconds = [](const timespec& time) {
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-  };
-  return os::FileStamp{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                       nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  const auto bytes = os::ReadFile(path, {.max_bytes = kMaxResultBytes, .follow_links = false});
+  if (!bytes.ok()) return Format("inode {}, {} bytes", status.st_ino, status.st_size);
+  return HashBytes(*bytes).hex();
 }
 
 bool IsRealFolder(const Path& path) {
@@ -66,7 +65,7 @@ bool SameContent(const Path& a, const Path& b) {
 
 struct ResultFiles::Watched {
   std::string_view name;
-  std::optional<os::FileStamp> before;
+  std::optional<std::string> before;
   bool may_write = false;
   std::optional<std::string>* content = nullptr;
 };
@@ -75,8 +74,8 @@ ResultFiles::ResultFiles(Protocol protocol, Stage stage, Path run_dir)
     : protocol_(protocol),
       stage_(stage),
       run_dir_(std::move(run_dir)),
-      perf_before_(StampEntry(run_dir_ / "perf.json")),
-      quality_before_(StampEntry(run_dir_ / "quality.json")) {}
+      perf_before_(LookAt(run_dir_ / "perf.json")),
+      quality_before_(LookAt(run_dir_ / "quality.json")) {}
 
 void ResultFiles::Collect(StageResult& result) const {
   const bool perf = protocol_ == Protocol::kFiles && stage_ == Stage::kPerf;
@@ -86,7 +85,7 @@ void ResultFiles::Collect(StageResult& result) const {
 
 void ResultFiles::CollectOne(const Watched& watched, StageResult& result) const {
   const Path path = run_dir_ / watched.name;
-  const std::optional<os::FileStamp> now = StampEntry(path);
+  const std::optional<std::string> now = LookAt(path);
   const std::string_view stage = campaign::StageName(stage_);
   if (now == watched.before) {
     if (now && watched.may_write) {

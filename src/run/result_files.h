@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "run/runner.h"
 #include "run/stage_view.h"
@@ -29,7 +32,7 @@ class ResultFiles {
   campaign::Protocol protocol_;
   campaign::Stage stage_;
   Path run_dir_;
-  std::optional<os::FileStamp> perf_before_, quality_before_;
+  std::optional<std::string> perf_before_, quality_before_;
 };
 
 // Links and special files among a timed run's outputs: through them the judge, which reads the

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
+#include "campaign/journal_references.h"
 #include "campaign/journal_tables.h"
 
 namespace pawl::campaign {
@@ -88,22 +89,6 @@ Json VerdictBody(const Journal::Decision& decision) {
                     {"peak_vram_mb", Optional(decision.peak_vram_mb)},
                     {"quality", decision.quality},
                     {"evidence", decision.evidence}};
-}
-
-bool IsHexDigit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-// Everything that looks like the name of an artifact: runs of exactly 64 hex digits.
-void CollectHashes(std::string_view text, std::set<Sha256>& hashes) {
-  std::size_t start = 0;
-  for (std::size_t at = 0; at <= text.size(); ++at) {
-    if (at < text.size() && IsHexDigit(text[at])) continue;
-    if (at - start == 64) {
-      if (const auto hash = Sha256::FromHex(text.substr(start, 64))) hashes.insert(*hash);
-    }
-    start = at + 1;
-  }
 }
 
 std::string LockNote() {
@@ -469,16 +454,26 @@ Result<std::vector<Sha256>> Journal::ReferencedArtifacts() const {
   std::set<Sha256> indexes;
   PAWL_TRY(impl_->ledger->ForEach({}, [&](const store::Event& event) {
     const std::string text = event.body.Compact();
-    CollectHashes(text, hashes);
-    if (event.kind == event_kind::kCampaignOpened) CollectHashes(text, indexes);
+    CollectMentionedHashes(text, hashes);
+    if (event.kind == event_kind::kCampaignOpened) CollectMentionedHashes(text, indexes);
     return OkStatus();
   }));
   for (const Sha256& index : indexes) {
     // Some of them are hashes of files that were never stored, such as the locked data's.
     if (!impl_->artifacts->Contains(index)) continue;
     PAWL_ASSIGN(const std::string text, impl_->artifacts->Get(index));
-    CollectHashes(text, hashes);
+    CollectMentionedHashes(text, hashes);
   }
+  return std::vector<Sha256>(hashes.begin(), hashes.end());
+}
+
+Result<std::vector<Sha256>> Journal::RequiredArtifacts() const {
+  std::set<Sha256> hashes;
+  PAWL_TRY(impl_->ledger->ForEach({}, [&](const store::Event& event) {
+    CollectNamedHashes(event.body, hashes);
+    if (const Json* incumbent = IncumbentIn(event.body)) CollectNamedHashes(*incumbent, hashes);
+    return OkStatus();
+  }));
   return std::vector<Sha256>(hashes.begin(), hashes.end());
 }
 

@@ -185,9 +185,12 @@ class Journal {
   // What the present incumbent replaced, with what is needed to go back to it; absent at the root.
   Result<std::optional<IncumbentRow>> PreviousIncumbent(std::int64_t campaign) const;
   Result<std::vector<IncumbentRow>> IncumbentHistory(std::int64_t campaign) const;  // oldest first
-  // Artifacts that some event names, and those that the artifacts of campaign-opened events name in
-  // turn (config, contract, lock): what `gc` must keep and `verify` must find. Sorted.
+  // What `gc` must keep: every hash that an event mentions, and those that the artifacts of
+  // campaign-opened events (config, contract, lock) mention in turn. Not all of them are artifacts.
   Result<std::vector<Sha256>> ReferencedArtifacts() const;
+  // What `verify` must find: the artifacts that events name by members `..._sha256`, in the body
+  // itself and in the items of its `runs`. Both sorted.
+  Result<std::vector<Sha256>> RequiredArtifacts() const;
   // Experiments admitted but not decided, oldest first.
   Result<std::vector<ExperimentRow>> OpenExperiments() const;
 

@@ -322,11 +322,22 @@ TEST_F(JournalTest, WhatTheLedgerNamesIsReferencedDirectlyOrThroughTheCampaignsL
   const Sha256 stray = journal.artifacts().Put("stray").value();
   JsonObject body = *CampaignBody().AsObject();
   body["lock_sha256"] = lock.hex();
+  const Sha256 in_place = HashBytes("large data that was never stored");
+  body["fixed_hashes"] = JsonObject{{"data.bin", in_place.hex()}};
   ASSERT_TRUE(journal.OpenCampaign(body).ok());
   const std::vector<Sha256> kept = journal.ReferencedArtifacts().value();
   EXPECT_TRUE(std::ranges::binary_search(kept, inner));
   EXPECT_TRUE(std::ranges::binary_search(kept, lock));
+  EXPECT_TRUE(std::ranges::binary_search(kept, in_place));
   EXPECT_FALSE(std::ranges::binary_search(kept, stray));
+  const Json run = JsonObject{{"log_sha256", inner.hex()}};
+  const Json baseline = JsonObject{{"objective_value", 1},
+                                   {"perf", JsonObject{{"weights_sha256", stray.hex()}}},
+                                   {"runs", JsonArray{run}}};
+  ASSERT_TRUE(journal.RecordBaseline(1, baseline).ok());
+  std::vector<Sha256> required = {lock, inner};
+  std::ranges::sort(required);
+  EXPECT_EQ(journal.RequiredArtifacts().value(), required);
 }
 
 TEST_F(JournalTest, LimitsGiveTheLastOnesOldestFirst) {

@@ -103,7 +103,7 @@ Status Ledger::PrepareProjection(OpenMode mode) {
   if (mode == OpenMode::kReadOnly) {
     return MakeError(Code::kConflict,
                      Format("the tables of {} are of another version of Pawl", file().string()),
-                     "run a writing command of this version once, such as `pawl verify --rebuild`");
+                     "run `pawl gc` once with this version: it makes them anew from the events");
   }
   return RebuildProjection();
 }

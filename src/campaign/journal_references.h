@@ -1,0 +1,19 @@
+// Which artifacts a text or a record names. Internal to the journal.
+#pragma once
+
+#include <set>
+#include <string_view>
+
+#include "base/hash.h"
+#include "base/json.h"
+
+namespace pawl::campaign {
+
+// Everything that could be the name of an artifact: runs of exactly 64 lower-case hex digits.
+void CollectMentionedHashes(std::string_view text, std::set<Sha256>& hashes);
+
+// Artifacts that a record names as its own, by members `..._sha256` of it and of the items of its
+// `runs`. What lies deeper, such as a harness's metric files, has names that Pawl does not choose.
+void CollectNamedHashes(const Json& record, std::set<Sha256>& hashes);
+
+}  // namespace pawl::campaign

@@ -2,6 +2,7 @@
 // what the diff shows. A mismatch is judged by the stricter class and named.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +10,7 @@
 
 namespace pawl::judge {
 
-enum class ChangeClass { kExact, kNumerical, kApproximate, kQuantization };
+enum class ChangeClass : std::uint8_t { kExact, kNumerical, kApproximate, kQuantization };
 std::string_view ClassName(ChangeClass change_class);
 std::optional<ChangeClass> ParseClass(std::string_view name);
 

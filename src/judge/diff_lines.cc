@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "base/text.h"
 
@@ -9,7 +10,7 @@ namespace pawl::judge {
 
 namespace {
 
-enum class Language { kHash, kSlash, kNone };
+enum class Language : std::uint8_t { kHash, kSlash, kNone };
 
 Language LanguageOf(std::string_view file) {
   constexpr std::array<std::string_view, 7> kProse = {".md",  ".rst", ".txt",  ".adoc",

@@ -65,6 +65,7 @@ Query::Query(std::string_view text) {
 
 std::string Query::Expression() const {
   std::vector<std::string> parts;
+  parts.reserve(terms_.size() + phrases_.size());
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     parts.push_back(Quoted(terms_[i]) + (single_[i] ? "*" : ""));
   }

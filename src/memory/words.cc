@@ -43,7 +43,7 @@ bool IsHangul(std::uint32_t point) {
   return point >= 0xac00 && point <= 0xd7a3;
 }
 
-enum class Role { kSeparator, kLetter, kMark };
+enum class Role : std::uint8_t { kSeparator, kLetter, kMark };
 
 Role RoleOf(std::uint32_t point) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(point))) {

@@ -403,7 +403,7 @@ TEST(JudgePerformance, AnInfiniteLimitIsNullInDetails) {
   EXPECT_TRUE(entry->Find("max_abs_regression")->is_null());
   EXPECT_EQ(entry->DoubleAt("max_rel_regression"), 0.5);
   EXPECT_EQ(entry->DoubleAt("abs_regression"), 25);
-  EXPECT_EQ(entry->FindPath("against_baseline.baseline")->AsDouble(), 100);
+  EXPECT_EQ(Metric(*entry, "against_baseline.baseline"), 100.0);
 }
 
 double Amount() {

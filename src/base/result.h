@@ -63,10 +63,11 @@ class [[nodiscard]] Result {
   // Only after ok(); a CHECK otherwise.
   const T& value() const& { return *Checked(); }
   T& value() & { return *const_cast<T*>(Checked()); }
-  T&& value() && { return std::move(*const_cast<T*>(Checked())); }
+  // By value, so that `for (x : *Call())` does not look into a dead temporary.
+  T value() && { return std::move(*const_cast<T*>(Checked())); }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   const T* operator->() const { return Checked(); }
   T* operator->() { return const_cast<T*>(Checked()); }
 

@@ -140,7 +140,7 @@ TEST_F(CampaignTest, AnExperimentLeftOpenIsNamedInterrupted) {
   {
     auto journal = campaign::Journal::OpenWriter(root() / ".autoresearch");
     ASSERT_TRUE(journal.ok());
-    const auto row = journal->Campaigns()->front();
+    const campaign::CampaignRow row = journal->Campaigns()->front();
     campaign::Journal::Admission admission;
     admission.campaign = row.id;
     admission.commit = admission.incumbent = {row.root_commit};
@@ -167,12 +167,15 @@ TEST_F(CampaignTest, ACommitThatWasCutOffTooOftenIsNotMeasuredAgain) {
   for (std::size_t attempt = 0; attempt <= kMaxInterruptions; ++attempt) {
     auto journal = campaign::Journal::OpenWriter(root() / ".autoresearch");
     ASSERT_TRUE(journal.ok());
-    const auto row = journal->Campaigns()->front();
-    for (const auto& open : *journal->OpenExperiments()) {
+    const campaign::CampaignRow row = journal->Campaigns()->front();
+    const auto left_open = journal->OpenExperiments();
+    ASSERT_TRUE(left_open.ok());
+    for (const campaign::ExperimentRow& open : *left_open) {
       campaign::Journal::Decision decision;
       decision.experiment = open.id;
       decision.kind = VerdictKind::kInterrupted;
-      ASSERT_TRUE(journal->Decide(decision).ok());
+      const Status decided = journal->Decide(decision);
+      ASSERT_TRUE(decided.ok()) << decided.error().Text();
     }
     campaign::Journal::Admission admission;
     admission.campaign = row.id;

@@ -1,5 +1,6 @@
 #include "loop/workplace.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -67,6 +68,10 @@ Result<PreparedWorkplace> PrepareWorkplace(Session& session, const Writer& write
   PAWL_TRY(os::MakeFolders(session.state().work()));
   PAWL_ASSIGN(os::ScratchFolder folder,
               os::ScratchFolder::Make(session.state().work(), commit.brief() + "-"));
+  // Where nothing is mounted, another user goes through this folder on the way to the tree.
+  if (!mounts && session.probe().own_uid && ::chmod(folder.path().c_str(), 0711) != 0) {
+    return SystemError(folder.path().string(), errno);
+  }
   run::Workplace place;
   place.prefix = writer.worktree.prefix;
   place.tree = folder.path() / "tree";

@@ -31,9 +31,16 @@ std::string LineValue(std::string_view text, std::string_view key, char separato
   return {};
 }
 
-// A line of `tool --version`; empty when the tool is absent or broken, which is no error here.
+// A line of `tool --version`; empty when the tool is absent or broken, which is no error here. The
+// tool is the one that commands find, not the first on the caller's PATH.
 std::string VersionLine(std::string_view tool, std::string_view holding) {
-  const auto answer = RunTool({.argv = {std::string(tool), "--version"},
+  Path program;
+  for (const std::string_view folder : Split(kSystemSearchPath, ':')) {
+    const Path candidate = Path(folder) / tool;
+    if (program.empty() && Exists(candidate)) program = candidate;
+  }
+  if (program.empty()) return {};
+  const auto answer = RunTool({.argv = {program.string(), "--version"},
                                .env = BasicEnvironment(),
                                .timeout = kCompilerTimeout,
                                .max_output_bytes = 1 << 20});

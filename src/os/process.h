@@ -35,6 +35,10 @@ Result<ToolResult> RunTool(const ToolCall& call);
 // The same, but a non-zero exit is an error whose message holds the tool's own last words.
 Result<std::string> RunToolOrError(const ToolCall& call);
 
+// Where a system's programs are, whatever the caller's PATH says.
+inline constexpr std::string_view kSystemSearchPath =
+    "/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 // PATH, HOME, LANG=C.UTF-8, TZ and nothing else (no GIT_*, LD_*, PYTHON*).
 std::vector<std::string> BasicEnvironment();
 

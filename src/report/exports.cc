@@ -24,6 +24,9 @@ std::string TsvField(std::string_view text) {
   return out + "\"";
 }
 
+// Free text from outside: one field on one line, with nothing in it that a terminal obeys.
+std::string Words(std::string_view text) { return PrintableLine(text, 2000); }
+
 std::string Number(const std::optional<double>& value) {
   return value ? FormatDouble(*value) : std::string();
 }
@@ -116,17 +119,17 @@ std::string ResultsTsvRow(const CampaignRow& campaign, const ExperimentRow& row)
       Number(row.candidate),
       Number(row.improvement_pct),
       Number(row.peak_vram_mb),
-      row.quality,
-      row.description,
-      row.run_dir,
+      Words(row.quality),
+      Words(row.description),
+      Words(row.run_dir),
       Format("{}:{}", campaign.id, campaign.lane),
       Format("{}", row.id),
       row.trust,
       row.level,
-      row.source,
-      row.expects,
-      row.track,
-      row.proposer};
+      Words(row.source),
+      Words(row.expects),
+      Words(row.track),
+      Words(row.proposer)};
   return TsvLine(fields);
 }
 

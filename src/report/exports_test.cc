@@ -48,8 +48,16 @@ TEST(ResultsTsv, RowHasPythonsNumbersAndBlanksForTheUnknown) {
 
 TEST(ResultsTsv, OnlyFieldsThatNeedItAreQuoted) {
   campaign::ExperimentRow row = Row();
-  row.description = "say \"a\tb\"";
-  EXPECT_NE(ResultsTsvRow(Campaign(), row).find("\t\"say \"\"a\tb\"\"\"\t"), std::string::npos);
+  row.description = "say \"a b\"";
+  EXPECT_NE(ResultsTsvRow(Campaign(), row).find("\t\"say \"\"a b\"\"\"\t"), std::string::npos);
+}
+
+TEST(ResultsTsv, ForeignTextStaysOneFieldOnOneLine) {
+  campaign::ExperimentRow row = Row();
+  row.description = "a\tb\nc\x1b[2J";
+  const std::string line = ResultsTsvRow(Campaign(), row);
+  EXPECT_EQ(line.find('\x1b'), std::string::npos);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
 }
 
 }  // namespace

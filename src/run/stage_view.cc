@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "os/process.h"
 
 namespace pawl::run {
 
@@ -25,18 +26,17 @@ bool IsBelow(const Path& path, const Path& folder) {
   return end == folder.end();
 }
 
-std::string VisiblePath(const std::vector<Path>& read_folders) {
-  constexpr std::string_view kSystem =
-      "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+// The search path of every stage: made from the configuration and the machine alone, so that the
+// shell that somebody starts Pawl from makes no difference between two measurements.
+std::string SearchPath(const std::vector<Path>& read_folders) {
   std::string path;
-  const char* callers = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
-  for (const std::string_view part : Split(callers == nullptr ? "" : callers, ':')) {
-    const Path folder = Path(part).lexically_normal();
-    const bool visible = std::any_of(read_folders.begin(), read_folders.end(),
-                                     [&](const Path& read) { return IsBelow(folder, read); });
-    if (visible) path += folder.string() + ":";
+  for (const Path& folder : read_folders) {
+    if (folder.filename() == "bin") path += folder.string() + ":";
+    for (const char* programs : {"shims", "bin"}) {
+      if (os::Exists(folder / programs)) path += (folder / programs).string() + ":";
+    }
   }
-  return path.append(kSystem);
+  return path.append(os::kSystemSearchPath);
 }
 
 // Collects mounts; below L3 a path is shown where it is.
@@ -171,7 +171,7 @@ std::vector<std::string> OverlaidPaths(const Config& config) {
 
 std::vector<std::string> StageEnvironment(const campaign::SandboxConfig& sandbox) {
   std::map<std::string, std::string> values = {
-      {"PATH", VisiblePath(sandbox.read)},
+      {"PATH", SearchPath(sandbox.read)},
       {"HOME", std::string(os::kSandboxHome)},
       {"LANG", "C.UTF-8"},
       {"TZ", "UTC"},

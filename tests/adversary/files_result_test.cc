@@ -51,7 +51,7 @@ TEST(ResultFiles, WrittenByAnotherStageAreInvalid) {
   const std::string plant = Format("echo '{}' >\"$run_dir/perf.json\"", kForged);
   EXPECT_TRUE(Refused(project,
                       project.Try(Format("test $stage = smoke && {}\n"
-                                         "test $stage = perf && exit 0\n",
+                                         "test $stage = perf && exit 0\ntrue\n",
                                          plant)),
                       "discard-invalid", "perf.json was written by the smoke command"));
   EXPECT_TRUE(Refused(project, project.Try(Format("test $stage = quality && {}\ntrue\n", plant)),
@@ -61,6 +61,7 @@ if test $stage = perf; then
   echo '{"metrics": {"accuracy": 1}, "cases": {"product": true}}' >"$run_dir/quality.json"
 fi
 test $stage = quality && exit 0
+true
 )"),
                       "discard-invalid", "quality.json was written by the perf command"));
 }
@@ -85,7 +86,7 @@ TEST_P(Daemons, DieWithTheirStage) {
   const Outcome smoke = project.Try(daemon("smoke", "perf.json", kForged));
   EXPECT_TRUE(Worthless(project, smoke));
   const Outcome quality =
-      project.Try("ops=5\nwork() { echo 0; }\ntest $stage = smoke && exit 0\n" +
+      project.Try("ops=5\nwork() { echo 0; }\ntest $stage = smoke && exit 0\ntrue\n" +
                   daemon("perf", "quality.json",
                          R"({"metrics": {"accuracy": 1}, "cases": {"product": true}})"));
   EXPECT_TRUE(Refused(project, quality, "discard-quality", "product"));

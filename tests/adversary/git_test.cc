@@ -2,6 +2,7 @@
 // rewrites on the way from an object to a file.
 #include <unistd.h>
 
+#include <exception>
 #include <functional>
 
 #include "adversary/adversary.h"
@@ -172,18 +173,25 @@ TEST(Scope, EntriesThatGitWouldNotMakeAreRefused) {
     SCOPED_TRACE(name);
     const std::string source = project.Git({"mktree", "--missing"}, entries);
     std::string top;
-    for (const std::string_view line : Split(project.Git({"ls-tree", head}), '\n')) {
+    const std::string listing = project.Git({"ls-tree", head});
+    for (const std::string_view line : Split(listing, '\n')) {
       top += line.ends_with("\tsrc") ? Format("040000 tree {}\tsrc\n", source)
                                      : std::string(line) + "\n";
     }
     const std::string commit =
         project.Git({"commit-tree", project.Git({"mktree"}, top), "-p", head, "-m", "odd tree"});
     project.Git({"update-ref", "HEAD", commit});
-    project.Git({"read-tree", "HEAD"});
-    project.Git({"ls-files", "-z"});
+    // git itself takes some of these into no index; the work tree then differs from HEAD.
+    bool indexed = true;
+    try {
+      project.Git({"read-tree", "HEAD"});
+    } catch (const std::exception&) {
+      indexed = false;
+    }
     const Outcome outcome = project.Experiment();
-    EXPECT_EQ(outcome.exit_code, 3) << outcome.Text();
-    EXPECT_TRUE(outcome.verdict() == "discard-scope" || outcome.verdict() == "discard-invalid")
+    EXPECT_EQ(outcome.exit_code, indexed ? 3 : 2) << outcome.Text();
+    EXPECT_TRUE(!indexed || outcome.verdict() == "discard-scope" ||
+                outcome.verdict() == "discard-invalid")
         << outcome.Text();
     project.Git({"update-ref", "HEAD", head});
     project.Git({"read-tree", "HEAD"});
@@ -314,14 +322,17 @@ TEST(Programs, NothingThatTheRepositoryNamesIsRun) {
   // Made without git's porcelain, which would run all of it.
   Append(project, kGain);
   project.Write("src/.gitattributes", "* filter=evil diff=evil\n");
-  const std::string clean_git = "core.hooksPath=/dev/null";
-  project.Git({"-c", clean_git, "-c", "filter.evil.clean=cat", "-c", "filter.evil.process=", "-c",
-               "filter.evil.required=false", "add", "--all"});
+  const auto harmless = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"-c", "core.hooksPath=/dev/null", "-c", "filter.evil.clean=cat", "-c",
+                      "filter.evil.process=", "-c", "filter.evil.required=false"});
+    return project.Git(arguments);
+  };
+  harmless({"add", "--all"});
   const std::string commit =
-      project.Git({"-c", clean_git, "commit-tree", project.Git({"-c", clean_git, "write-tree"}),
-                   "-p", "HEAD", "-m", "gain"});
-  project.Git({"-c", clean_git, "update-ref", "HEAD", commit});
-  project.Git({"-c", clean_git, "config", "core.fsmonitor", run});
+      harmless({"commit-tree", harmless({"write-tree"}), "-p", "HEAD", "-m", "gain"});
+  harmless({"update-ref", "HEAD", commit});
+  harmless({"config", "core.fsmonitor", run});
   project.Write(".git/info/attributes", "* filter=evil diff=evil\n");
   project.Remove(witness);
 

@@ -33,6 +33,11 @@ class Listeners {
             {"connect-unix", path_},
             {"connect-unix", name_}};
   }
+  // Whether a datagram has come in. Sending one proves nothing: at L3 a command talks to itself.
+  bool Heard() const {
+    char byte = 0;
+    return ::recv(udp_.get(), &byte, 1, MSG_DONTWAIT) >= 0;
+  }
 
  private:
   static os::Fd Bind(int type, int& port) {
@@ -149,8 +154,18 @@ TEST_P(Isolation, NobodyCanBeReachedOverTheNetwork) {
   const Listeners listeners(project.home() / "s");
   PAWL_OPEN_OR_SKIP(project);
   auto attempts = listeners.Attempts();
+  std::vector<std::vector<std::string>> datagrams;
+  std::erase_if(attempts, [&](const auto& attempt) {
+    if (attempt.front() != "send-udp") return false;
+    datagrams.push_back(attempt);
+    return true;
+  });
   attempts.push_back({"raw-socket"});
   ExpectNoneThrough(project, attempts);
+  ASSERT_EQ(datagrams.size(), 1U);
+  const Outcome sent = project.Try(Attempts(datagrams));
+  EXPECT_NE(project.Log(sent, "perf").find("send-udp"), std::string::npos);
+  EXPECT_FALSE(listeners.Heard());
 }
 
 TEST_P(Isolation, OtherProcessesCannotBeTouched) {

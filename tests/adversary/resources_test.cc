@@ -113,7 +113,7 @@ TEST(CrashAtTheEnd, TheFiguresOfACommandThatFailedDoNotCount) {
   EXPECT_TRUE(Refused(project, project.Try("ops=1\n" + InPerf("trap 'exit 3' EXIT")), "crash",
                       "perf: exit 3"));
   EXPECT_TRUE(Refused(project, project.Try("ops=1\n" + InPerf("trap 'kill -SEGV $$' EXIT")),
-                      "crash", "SEGV"));
+                      "crash", "perf: exit 139"));
   EXPECT_TRUE(Refused(project,
                       project.Try("ops=1\nif test $stage = quality; then trap 'exit 1' EXIT; fi\n"),
                       "crash", "quality: exit 1"));

@@ -12,16 +12,21 @@
 namespace pawl::adversary {
 namespace {
 
-// Looks for what an earlier run left, then leaves it again, wherever anything can be written.
+// Looks for what an earlier run left, then leaves it again, wherever anything can be written. A
+// stage may run the program more than once: only what bears another stage's mark was left before.
 constexpr std::string_view kPlant = R"(
+mark="$stage-$time"
 places="/tmp /var/tmp /dev/shm /run $HOME $HOME/.cache ${XDG_CACHE_HOME:-/tmp} ${TMPDIR:-/tmp}"
 for place in $places $outlasting; do
-  if test -e "$place/planted"; then echo "found $place"; ops=1; fi
-  mkdir -p "$place" 2>/dev/null && echo x 2>/dev/null >"$place/planted"
+  if test -e "$place/planted" && ! grep -q "$mark" "$place/planted"; then
+    echo "found $place"
+    ops=1
+  fi
+  mkdir -p "$place" 2>/dev/null && echo "$mark" 2>/dev/null >"$place/planted"
 done
 for rc in .bashrc .profile .shrc .config/sitecustomize.py; do
-  if test -e "$HOME/$rc"; then echo "found $rc"; ops=1; fi
-  mkdir -p "$HOME/.config" && echo 'ops=1' >"$HOME/$rc"
+  if test -e "$HOME/$rc" && ! grep -q "$mark" "$HOME/$rc"; then echo "found $rc"; ops=1; fi
+  mkdir -p "$HOME/.config" && echo "ops=1 # $mark" >"$HOME/$rc"
 done 2>/dev/null
 true
 )";
@@ -38,7 +43,7 @@ TEST_P(Planted, NothingIsFoundByTheNextExperiment) {
       "outlasting=\nif test $stage = smoke; then outlasting=\"$run_dir $PWD/src $PWD\"; fi\n" +
       std::string(kPlant);
   for (int time = 0; time < 2; ++time) {
-    const Outcome outcome = project.Try(plant + Format("# {}\n", time));
+    const Outcome outcome = project.Try(Format("time={}\n", time) + plant);
     EXPECT_TRUE(Worthless(project, outcome));
     for (const char* stage : {"smoke", "perf", "quality"}) {
       EXPECT_EQ(project.Log(outcome, stage).find("found"), std::string::npos)

@@ -89,6 +89,8 @@ class Project {
                const std::vector<std::string>& environment = {});
   // The same as a person sees it, without --json.
   Outcome PawlText(std::vector<std::string> arguments);
+  // Calls `wrapper... pawl ...`, for a tracer around the program.
+  Outcome PawlUnder(const std::vector<std::string>& wrapper, std::vector<std::string> arguments);
   // Starts pawl with --json and does not wait.
   pid_t Start(std::vector<std::string> arguments);
 

@@ -182,6 +182,7 @@ TEST(Scope, EntriesThatGitWouldNotMakeAreRefused) {
         project.Git({"commit-tree", project.Git({"mktree"}, top), "-p", head, "-m", "odd tree"});
     project.Git({"update-ref", "HEAD", commit});
     // git itself takes some of these into no index; the work tree then differs from HEAD.
+    std::filesystem::create_directory(project.root() / "src/sub");  // where the submodule would be
     bool indexed = true;
     try {
       project.Git({"read-tree", "HEAD"});

@@ -22,12 +22,12 @@ for place in $places $outlasting; do
     echo "found $place"
     ops=1
   fi
-  mkdir -p "$place" 2>/dev/null && echo "$mark" 2>/dev/null >"$place/planted"
+  (mkdir -p "$place" && echo "$mark" >"$place/planted") 2>/dev/null || true
 done
 for rc in .bashrc .profile .shrc .config/sitecustomize.py; do
   if test -e "$HOME/$rc" && ! grep -q "$mark" "$HOME/$rc"; then echo "found $rc"; ops=1; fi
-  mkdir -p "$HOME/.config" && echo "ops=1 # $mark" >"$HOME/$rc"
-done 2>/dev/null
+  (mkdir -p "$HOME/.config" && echo "ops=1 # $mark" >"$HOME/$rc") 2>/dev/null || true
+done
 true
 )";
 

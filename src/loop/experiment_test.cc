@@ -225,5 +225,39 @@ TEST_F(WallProtocol, MakesTheSetupResultOnceAndShowsItReadOnly) {
   EXPECT_EQ(after->size(), made->size());
 }
 
+// Without mounts the same campaigns run at the host's own paths.
+class BelowL3 : public ProjectTest, public ::testing::WithParamInterface<os::IsolationLevel> {
+ protected:
+  void SetUp() override {
+    ProjectTest::SetUp();
+    SetCeiling(GetParam());
+  }
+};
+
+TEST_P(BelowL3, FilesCampaignsKeepAndNameAChangedHarness) {
+  MakeFilesProject();
+  Start();
+  const ExperimentReport kept = TryProgram("echo 1.0\n");
+  EXPECT_EQ(kept.verdict.kind, VerdictKind::kKeep) << Join(kept.verdict.reasons, "; ");
+  const ExperimentReport forged =
+      TryProgram("echo 'echo {} > \"$1/perf.json\"' > bench/perf.sh || exit 0; echo 0.5\n");
+  EXPECT_NE(forged.verdict.kind, VerdictKind::kKeep);
+  ExpectSound();
+}
+
+TEST_P(BelowL3, WallCampaignsKeepAndRefuse) {
+  MakeWallProject();
+  Start();
+  const ExperimentReport kept = TryProgram("cp \"$1/inputs/seed\" \"$1/outputs/seed\"\n");
+  EXPECT_EQ(kept.verdict.kind, VerdictKind::kKeep) << Join(kept.verdict.reasons, "; ");
+  const ExperimentReport forged = TryProgram("echo '{}' > \"$1/quality.json\"\n");
+  EXPECT_EQ(forged.verdict.kind, VerdictKind::kDiscardInvalid);
+  ExpectSound();
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, BelowL3,
+                         ::testing::Values(os::IsolationLevel::kL2, os::IsolationLevel::kL1),
+                         [](const auto& level) { return std::string(os::LevelName(level.param)); });
+
 }  // namespace
 }  // namespace pawl::loop

@@ -8,6 +8,8 @@ void ProjectTest::SetUp() {
   auto folder = os::ScratchFolder::Make(std::filesystem::temp_directory_path(), "project");
   ASSERT_TRUE(folder.ok()) << folder.error().Text();
   folder_.emplace(std::move(*folder));
+  // Below L3 the commands' user goes through here.
+  std::filesystem::permissions(folder_->path(), std::filesystem::perms{0755});
   root_ = std::filesystem::canonical(folder_->path()) / "my project";
   ASSERT_TRUE(os::MakeFolders(root_).ok());
   Git({"init", "-q", "-b", "autoresearch/test"});
@@ -100,6 +102,7 @@ std::string ProjectTest::Commit(std::string_view message) {
 Engine ProjectTest::Open(Observer* observer) {
   EngineOptions options;
   options.config_file = root_ / "config/autoresearch.json";
+  options.ceiling = ceiling_;
   auto engine = Engine::Open(options, observer);
   EXPECT_TRUE(engine.ok()) << engine.error().Text();
   return std::move(engine).value();

@@ -29,7 +29,9 @@ class ProjectTest : public ::testing::Test {
   std::string Commit(std::string_view message);  // everything; returns the id
   std::string Git(std::vector<std::string> arguments);
 
+  // At most at the isolation level that SetCeiling gave.
   Engine Open(Observer* observer = nullptr);
+  void SetCeiling(os::IsolationLevel ceiling) { ceiling_ = ceiling; }
   // init and baseline, expected to work.
   void Start();
   ExperimentReport Try(std::string_view description = "an idea");
@@ -42,6 +44,7 @@ class ProjectTest : public ::testing::Test {
  private:
   std::optional<os::ScratchFolder> folder_;
   os::Path root_;
+  os::IsolationLevel ceiling_ = os::IsolationLevel::kL3;
 };
 
 }  // namespace pawl::loop

@@ -146,13 +146,20 @@ TEST_F(ArtifactsTest, WhatAKilledWriterLeftHalfDoneIsClearedAway) {
 
 TEST_F(ArtifactsTest, KilledAtAnyMomentNoObjectIsWrong) {
   for (int round = 0; round < 15; ++round) {
+    int started[2];
+    ASSERT_EQ(::pipe(started), 0);
     const pid_t child = ::fork();
     if (child == 0) {
       Result<Artifacts> store = Artifacts::Open(folder_);
       for (int i = 0;; ++i) {
         if (!store->Put(Format("{} {} {}", round, i, std::string(20000, 'x'))).ok()) ::_exit(1);
+        if (i == 0 && ::write(started[1], "x", 1) != 1) ::_exit(1);
       }
     }
+    char first = 0;  // an object is there: from now on every moment is one in the middle of a write
+    EXPECT_EQ(::read(started[0], &first, 1), 1);
+    ::close(started[0]);
+    ::close(started[1]);
     ::usleep(static_cast<useconds_t>(1000 + 700 * round));
     ::kill(child, SIGKILL);
     int status = 0;

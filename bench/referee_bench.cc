@@ -1,5 +1,6 @@
-// What Pawl adds on top of the commands that it runs: one sandboxed run, one whole experiment and how
-// it splits, program start-up, and the re-check of large fixed data. Prints; passes or fails nothing.
+// What Pawl adds on top of the commands that it runs: one sandboxed run, one whole experiment and
+// how it splits, program start-up, and the re-check of large fixed data. Prints; passes or fails
+// nothing.
 //
 //   referee_bench [experiments]      (pawl must lie beside this program)
 #include <sys/resource.h>
@@ -131,8 +132,8 @@ Status BenchExperiment(const os::Path& root, int count) {
     rest.push_back(total.back() - clock.stages_ms);
     runs = clock.runs;
     if (report.verdict.kind != campaign::VerdictKind::kKeep) {
-      return MakeError(Code::kInternal, "the bench's candidate was not kept: " +
-                                            Join(report.verdict.reasons, "; "));
+      return MakeError(Code::kInternal,
+                       "the bench's candidate was not kept: " + Join(report.verdict.reasons, "; "));
     }
   }
   std::printf("%d experiments, each a keep, of %d runs each: medians\n", count, runs);
@@ -172,12 +173,11 @@ Status BenchFixedData(const os::Path& root) {
   PAWL_ASSIGN(const campaign::LoadedConfig loaded, campaign::LoadConfig(root / "pawl.toml"));
   PAWL_ASSIGN(store::Artifacts artifacts, store::Artifacts::Open(root / ".autoresearch/bench"));
   auto start = Monotonic::now();
-  PAWL_ASSIGN(const campaign::HarnessLock lock,
-              campaign::LockHarness(loaded.config, artifacts));
+  PAWL_ASSIGN(const campaign::HarnessLock lock, campaign::LockHarness(loaded.config, artifacts));
   Print("10 GB of fixed data: locked (read in full)", SecondsSince(start) * 1e3, "");
   start = Monotonic::now();
-  PAWL_ASSIGN(const auto changed, campaign::ChangedHarness(lock, loaded.config,
-                                                           campaign::LockCheck::kQuick));
+  PAWL_ASSIGN(const auto changed,
+              campaign::ChangedHarness(lock, loaded.config, campaign::LockCheck::kQuick));
   if (!changed.empty()) return MakeError(Code::kInternal, "unchanged data was called changed");
   Print("  re-checked unchanged", SecondsSince(start) * 1e3, "(budget 100 ms)");
   return OkStatus();

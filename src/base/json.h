@@ -59,7 +59,7 @@ class Json {
   Json(double value) : value_(value) {}                    // NOLINT(google-explicit-constructor)
   Json(const char* value) : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
   Json(std::string value) : value_(std::move(value)) {}    // NOLINT(google-explicit-constructor)
-  Json(std::string_view value)  // NOLINT(google-explicit-constructor)
+  Json(std::string_view value)                             // NOLINT(google-explicit-constructor)
       : value_(std::string(value)) {}
   Json(JsonArray value) : value_(std::move(value)) {}   // NOLINT(google-explicit-constructor)
   Json(JsonObject value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)

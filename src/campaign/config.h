@@ -64,10 +64,10 @@ struct SandboxConfig {
   os::IsolationLevel min_level = os::IsolationLevel::kL1;
   std::vector<Path> read;
   std::vector<Path> write;
-  std::vector<std::string> env;                // names passed on from the caller
+  std::vector<std::string> env;  // names passed on from the caller
   std::map<std::string, std::string> set;
   bool gpu = false;
-  bool tree_writable = false;                  // resolved default, see docs
+  bool tree_writable = false;  // resolved default, see docs
   std::uint64_t memory_mb = 8192;
   std::uint32_t processes = 512;
   std::uint64_t file_size_mb = 4096;
@@ -77,11 +77,11 @@ struct SandboxConfig {
 enum class OutsideClock { kRefuse, kWarn, kOff };
 
 struct Config {
-  Path file;               // absolute
-  Path root;               // absolute project root
-  Path state_dir;          // absolute
-  Path results_tsv;        // absolute
-  Path contract_file;      // absolute
+  Path file;                         // absolute
+  Path root;                         // absolute project root
+  Path state_dir;                    // absolute
+  Path results_tsv;                  // absolute
+  Path contract_file;                // absolute
   std::vector<Path> knowledge_dirs;  // absolute
   std::string project_name = "dit-project";
   Protocol protocol = Protocol::kFiles;
@@ -90,7 +90,7 @@ struct Config {
   std::map<Stage, std::string> commands;
   std::map<Stage, std::chrono::seconds> timeouts;  // every stage present
   Objective objective;
-  std::vector<Guardrail> guardrails;       // in file order
+  std::vector<Guardrail> guardrails;  // in file order
   Quantization quantization;
   Target target;
   std::vector<std::string> setup_lock_files;
@@ -98,7 +98,7 @@ struct Config {
   int measure_runs = 1;
   SandboxConfig sandbox;
   OutsideClock outside_clock = OutsideClock::kRefuse;
-  Json source;                             // as read
+  Json source;  // as read
 
   const std::string* Command(Stage stage) const;
 };
@@ -106,7 +106,7 @@ struct Config {
 // A note that does not stop anything ("unknown key `fixed_path`: did you mean `fixed_paths`?" is a
 // problem, "no smoke command" is a note).
 struct ConfigIssue {
-  std::string where;    // "config/autoresearch.json: objective.direction"
+  std::string where;  // "config/autoresearch.json: objective.direction"
   std::string message;
   bool fatal = true;
 };

@@ -25,9 +25,9 @@ struct CommitId {
 };
 
 struct Worktree {
-  Path top;             // of the user's repository
-  std::string prefix;   // project root below top, "" or "sub/folder"
-  std::string branch;   // "" when detached
+  Path top;                      // of the user's repository
+  std::string prefix;            // project root below top, "" or "sub/folder"
+  std::string branch;            // "" when detached
   std::optional<CommitId> head;  // absent in a repository without commits
 };
 

@@ -16,12 +16,12 @@
 namespace pawl::campaign {
 
 struct LockedFile {
-  std::string path;         // relative to the project root with '/', or absolute outside it
-  std::string sha256;       // hex
+  std::string path;    // relative to the project root with '/', or absolute outside it
+  std::string sha256;  // hex
   std::uint64_t size_bytes = 0;
-  std::uint32_t mode = 0;   // permission bits
-  bool in_place = false;    // not snapshot: bound read-only from its place
-  os::FileStamp stamp;      // at lock time; for in_place files and the quick check
+  std::uint32_t mode = 0;  // permission bits
+  bool in_place = false;   // not snapshot: bound read-only from its place
+  os::FileStamp stamp;     // at lock time; for in_place files and the quick check
 };
 
 struct HarnessLock {
@@ -45,10 +45,10 @@ Result<std::vector<std::string>> ChangedHarness(const HarnessLock& lock, const C
                                                 LockCheck check);
 
 // Writes the snapshot over a materialised project root: what the candidate has at these paths is
-// replaced, extra files inside fixed folders are removed, links on the way are not followed. Returns
-// the read-only mounts for the in-place files of the project (host: in the user's tree, inside: below
-// `tree_root`); an empty file stands where each belongs. Files outside the project are the caller's
-// to show (HarnessPaths names them).
+// replaced, extra files inside fixed folders are removed, links on the way are not followed.
+// Returns the read-only mounts for the in-place files of the project (host: in the user's tree,
+// inside: below `tree_root`); an empty file stands where each belongs. Files outside the project
+// are the caller's to show (HarnessPaths names them).
 Result<std::vector<os::Mount>> OverlayHarness(const HarnessLock& lock, const Config& config,
                                               const store::Artifacts& artifacts,
                                               const Path& tree_root);

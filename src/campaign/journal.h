@@ -50,63 +50,63 @@ std::string_view TrustName(Trust trust);
 
 // One command executed once, as stored.
 struct RunRecord {
-  std::string stage;        // StageName
-  int index = 0;            // 0-based among the runs of that stage
-  std::string command;      // as filled in
-  Json outcome;             // os::RunOutcome: end, exit_code, wall_s, cpu_s, peak_rss_bytes, ...
-  std::string log_sha256;   // artifact
+  std::string stage;           // StageName
+  int index = 0;               // 0-based among the runs of that stage
+  std::string command;         // as filled in
+  Json outcome;                // os::RunOutcome: end, exit_code, wall_s, cpu_s, peak_rss_bytes, ...
+  std::string log_sha256;      // artifact
   std::string perf_sha256;     // artifact of perf.json, when this run wrote one
   std::string quality_sha256;  // artifact of quality.json, when this run wrote one
-  std::string seed;         // what {seed} was, when used
+  std::string seed;            // what {seed} was, when used
 };
 
 struct CampaignRow {
   std::int64_t id = 0;
   std::string branch, config_path, lane;  // lane: config file's stem
   std::string project;
-  std::string root_commit;       // baseline
+  std::string root_commit;  // baseline
   std::string incumbent_commit;
-  std::string state;             // "open", "baselined", "closed"
+  std::string state;  // "open", "baselined", "closed"
   std::int64_t opened_us = 0;
   std::int64_t keeps = 0, experiments = 0;
   double baseline_value = 0, incumbent_value = 0;  // objective; only when baselined
-  Json opened;                   // body of campaign-opened: config, contract, lock artifact hashes
-  Json baseline;                 // body of baseline-recorded
-  Json incumbent;                // perf, quality, runs of the incumbent as last measured
+  Json opened;     // body of campaign-opened: config, contract, lock artifact hashes
+  Json baseline;   // body of baseline-recorded
+  Json incumbent;  // perf, quality, runs of the incumbent as last measured
 };
 
 struct ExperimentRow {
   std::int64_t id = 0, campaign = 0;
   std::int64_t admitted_us = 0, decided_us = 0;
-  std::string commit, parent, incumbent;   // full ids
+  std::string commit, parent, incumbent;  // full ids
   std::string description, classification, source, expects, track, proposer;
-  std::string status;            // VerdictName, or "open"
-  std::string stage;             // last stage reached
+  std::string status;  // VerdictName, or "open"
+  std::string stage;   // last stage reached
   std::optional<double> best_before, candidate, improvement_pct, peak_vram_mb;
-  std::string quality;           // "pass", or reasons joined with "; "
+  std::string quality;  // "pass", or reasons joined with "; "
   std::string trust, level;
-  std::string run_dir;           // absolute, as in results.tsv
-  std::string diff_sha256;       // artifact: unified diff incumbent..candidate, "" before intake
+  std::string run_dir;      // absolute, as in results.tsv
+  std::string diff_sha256;  // artifact: unified diff incumbent..candidate, "" before intake
 };
 
 struct ExperimentFilter {
   std::optional<std::int64_t> campaign = {};
   std::optional<std::string> status = {};
-  std::int64_t limit = 0;        // 0: all; the last ones otherwise, oldest first
+  std::int64_t limit = 0;  // 0: all; the last ones otherwise, oldest first
 };
 
 // A commit that was the incumbent, and what it was measured at then.
 struct IncumbentRow {
-  std::int64_t seq = 0;          // of the event that made it the incumbent
+  std::int64_t seq = 0;  // of the event that made it the incumbent
   std::int64_t time_us = 0;
-  std::int64_t experiment = 0;   // 0: the baseline, or moved outside an experiment
+  std::int64_t experiment = 0;  // 0: the baseline, or moved outside an experiment
   std::string commit, reason;
-  double value = 0;              // objective
-  Json body;                     // perf, quality, runs, as given then
+  double value = 0;  // objective
+  Json body;         // perf, quality, runs, as given then
 };
 
-// When a record becomes durable: before the call returns, or with the next one that does. What waits
-// is lost when Pawl dies, so only what nobody was shown yet may wait.
+// When a record becomes durable: before the call returns, or with the next one that does. What
+// waits is lost when Pawl dies, so only what nobody was shown yet may wait.
 enum class Commit { kNow, kWithNext };
 
 class Journal {
@@ -136,7 +136,7 @@ class Journal {
     CommitId commit, parent, incumbent;
     std::string description, classification, source, expects, track, proposer, run_dir;
     std::string diff_sha256;  // artifact, flushed before
-    Json facts;  // CandidateFacts: changed paths, line counts
+    Json facts;               // CandidateFacts: changed paths, line counts
   };
   Result<std::int64_t> Admit(const Admission& admission);
   Status RecordStage(std::int64_t experiment, std::string_view stage,
@@ -168,8 +168,9 @@ class Journal {
                        std::string_view reason, const Json& incumbent);
   Status Note(std::int64_t campaign, std::int64_t experiment, std::string_view text);
 
-  Result<std::optional<CampaignRow>> FindCampaign(std::string_view branch,
-                                                  std::string_view config_path) const;  // not closed
+  Result<std::optional<CampaignRow>> FindCampaign(
+      std::string_view branch,
+      std::string_view config_path) const;  // not closed
   Result<std::vector<CampaignRow>> Campaigns() const;
   Result<CampaignRow> GetCampaign(std::int64_t id) const;
   Result<std::vector<ExperimentRow>> Experiments(const ExperimentFilter& filter) const;
@@ -181,7 +182,8 @@ class Journal {
   Result<std::vector<RunRecord>> Runs(std::int64_t experiment) const;
   Result<Json> Evidence(std::int64_t experiment) const;  // body of its verdict event
   // Earlier experiments on the same commit, oldest first: a repeated candidate is no new throw.
-  Result<std::vector<ExperimentRow>> AttemptsOn(std::int64_t campaign, const CommitId& commit) const;
+  Result<std::vector<ExperimentRow>> AttemptsOn(std::int64_t campaign,
+                                                const CommitId& commit) const;
   // What the present incumbent replaced, with what is needed to go back to it; absent at the root.
   Result<std::optional<IncumbentRow>> PreviousIncumbent(std::int64_t campaign) const;
   Result<std::vector<IncumbentRow>> IncumbentHistory(std::int64_t campaign) const;  // oldest first

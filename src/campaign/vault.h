@@ -1,7 +1,7 @@
 // Pawl's own bare repository, and intake of candidates into it. A candidate comes in by commit id,
 // every object under a name computed from its content (so that rewritten objects fail), is read
-// blob by blob without filters, attributes, hooks or replace refs, and is compared tree to tree with
-// the incumbent. One thread at a time.
+// blob by blob without filters, attributes, hooks or replace refs, and is compared tree to tree
+// with the incumbent. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 namespace pawl::campaign {
 
 struct TreeFile {
-  std::string path;   // from the repository's top, bytes as in git
-  std::string mode;   // "100644", "100755", "120000", "160000"
-  std::string blob;   // object name
+  std::string path;  // from the repository's top, bytes as in git
+  std::string mode;  // "100644", "100755", "120000", "160000"
+  std::string blob;  // object name
   std::uint64_t size_bytes = 0;
 };
 
@@ -32,14 +32,15 @@ struct ChangedPath {
 // Why a candidate is not let in. `kind` is the verdict it leads to.
 struct IntakeRefusal {
   enum class Kind { kNone, kScope, kHarness, kInvalid } kind = Kind::kNone;
-  std::vector<std::string> reasons;  // "symbolic link: src/a", "outside mutable_paths: Makefile", ...
+  std::vector<std::string>
+      reasons;  // "symbolic link: src/a", "outside mutable_paths: Makefile", ...
   std::vector<std::string> paths;
 };
 
 struct CandidateFacts {
   CommitId commit;
-  CommitId parent;          // first parent, empty for a root commit
-  std::string subject;      // first line of the message, made printable
+  CommitId parent;                   // first parent, empty for a root commit
+  std::string subject;               // first line of the message, made printable
   std::vector<ChangedPath> changes;  // incumbent..candidate, renames as delete plus add
   std::int64_t lines_added = 0, lines_removed = 0;
   IntakeRefusal refusal;
@@ -64,8 +65,8 @@ class Vault {
 
   // Compares whole trees and applies the rules: descends from the incumbent, only mutable paths
   // (exact components below `prefix`), no fixed path, no links, submodules, special or odd names,
-  // no case-fold collisions, limits on count and size. A refusal is data; an Error means that git or
-  // the disk failed.
+  // no case-fold collisions, limits on count and size. A refusal is data; an Error means that git
+  // or the disk failed.
   Result<CandidateFacts> Inspect(const CommitId& incumbent, const CommitId& candidate,
                                  std::string_view prefix, const Config& config) const;
 

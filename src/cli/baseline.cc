@@ -13,13 +13,14 @@ Result<int> RunBaseline(Context& context, const Arguments& arguments) {
   }
   Progress progress(context);
   PAWL_ASSIGN(loop::Engine engine, OpenEngine(context, arguments, &progress));
-  PAWL_ASSIGN(const loop::BaselineReport report,
-              engine.Baseline(refresh ? Mode::kRefresh : force ? Mode::kForce : Mode::kFirst));
+  PAWL_ASSIGN(const loop::BaselineReport report, engine.Baseline(refresh ? Mode::kRefresh
+                                                                 : force ? Mode::kForce
+                                                                         : Mode::kFirst));
   RefreshExports(context, engine.config());
   context.Print(Format("Baseline complete: {}={}", report.metric, FormatG(report.value)));
   context.Print("Reference quality metrics: " + report.quality.Canonical());
-  context.PrintJson(JsonObject{
-      {"metric", report.metric}, {"value", report.value}, {"quality", report.quality}});
+  context.PrintJson(
+      JsonObject{{"metric", report.metric}, {"value", report.value}, {"quality", report.quality}});
   return kExitOk;
 }
 

@@ -31,13 +31,15 @@ Result<int> RunDoctor(Context& context, const Arguments& arguments) {
     return sound ? kExitOk : kExitSetup;
   }
   if (report.knowledge_created) {
-    context.Print(Format("Knowledge index created ({} Markdown files).", report.knowledge_documents));
+    context.Print(
+        Format("Knowledge index created ({} Markdown files).", report.knowledge_documents));
   }
   context.Print("Project: " + PrintableLine(report.project));
   context.Print("Root: " + PrintableLine(report.root));
   context.Print("Branch: " + (report.branch.empty() ? "<none>" : PrintableLine(report.branch)));
   std::vector<std::string> folders;
-  for (const campaign::Path& folder : engine.config().knowledge_dirs) folders.push_back(folder.string());
+  for (const campaign::Path& folder : engine.config().knowledge_dirs)
+    folders.push_back(folder.string());
   context.Print("Knowledge: " + PrintableLine(Join(folders, ", "), 1000));
   if (const Json* sandbox = report.environment.Find("sandbox")) {
     context.Print("Isolation: " + sandbox->StringAt("level"));

@@ -76,4 +76,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace pawl::cli
 
-int main(int argc, char** argv) { return pawl::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return pawl::cli::Main(argc, argv);
+}

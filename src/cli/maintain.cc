@@ -10,8 +10,9 @@ Result<int> RunUndo(Context& context, const Arguments& arguments) {
   PAWL_ASSIGN(const std::string incumbent, engine.Undo());
   RefreshExports(context, engine.config());
   context.Print("Incumbent is now " + incumbent);
-  context.Print(Format("Your branches were not moved; `git reset --hard {}` takes the branch there.",
-                       incumbent.substr(0, 7)));
+  context.Print(
+      Format("Your branches were not moved; `git reset --hard {}` takes the branch there.",
+             incumbent.substr(0, 7)));
   context.PrintJson(JsonObject{{"incumbent", incumbent}});
   return kExitOk;
 }

@@ -91,7 +91,8 @@ struct Parser {
       return Usage(Format("argument {}: expected one argument", option->name),
                    Format("{} {}: {}", option->name, option->value, option->help));
     }
-    if (!option->choices.empty() && std::ranges::find(option->choices, value) == option->choices.end()) {
+    if (!option->choices.empty() &&
+        std::ranges::find(option->choices, value) == option->choices.end()) {
       std::vector<std::string> names(option->choices.begin(), option->choices.end());
       return Usage(Format("argument {}: invalid choice: '{}' (choose from {})", option->name,
                           PrintableLine(value), Join(names, ", ")),
@@ -107,7 +108,8 @@ struct Parser {
   }
 
   Result<Arguments> Parse() {
-    for (const Option* option : options) out.fallbacks_[std::string(option->name)] = option->fallback;
+    for (const Option* option : options)
+      out.fallbacks_[std::string(option->name)] = option->fallback;
     bool only_positionals = false;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (!only_positionals && arguments[i] == "--") {
@@ -168,7 +170,8 @@ Result<GlobalArguments> ParseGlobal(std::span<const std::string> arguments) {
       if (equals == std::string::npos && out.used == arguments.size()) {
         return Usage("argument --config: expected one argument", "--config FILE VERB");
       }
-      out.config = equals == std::string::npos ? arguments[out.used++] : argument.substr(equals + 1);
+      out.config =
+          equals == std::string::npos ? arguments[out.used++] : argument.substr(equals + 1);
     }
     out.json |= option->name == "--json";
     out.help |= option->name == "--help";
@@ -184,7 +187,8 @@ std::string OptionLabel(const Option& option) {
     std::vector<std::string> names(option.choices.begin(), option.choices.end());
     return Format("{} {{{}}}", option.name, Join(names, ","));
   }
-  return option.value.empty() ? std::string(option.name) : Format("{} {}", option.name, option.value);
+  return option.value.empty() ? std::string(option.name)
+                              : Format("{} {}", option.name, option.value);
 }
 
 void AppendEntry(std::string& out, std::string_view label, std::string_view help) {
@@ -229,8 +233,10 @@ std::string ProgramHelp(std::string_view program) {
   AppendEntry(out, "--config FILE", "configuration (default: config/autoresearch.json)");
   AppendEntry(out, "--json", "print one JSON document instead of text");
   AppendEntry(out, "--version", "print the version and exit");
-  AppendFormat(out, "\n`{} VERB --help` explains one verb. Exit codes: 0 ok or keep, 1 nothing found,\n"
-                    "2 usage or setup error, 3 refused.\n", program);
+  AppendFormat(out,
+               "\n`{} VERB --help` explains one verb. Exit codes: 0 ok or keep, 1 nothing found,\n"
+               "2 usage or setup error, 3 refused.\n",
+               program);
   return out;
 }
 

@@ -16,16 +16,16 @@
 namespace pawl::cli {
 
 struct Option {
-  std::string_view name;         // "--limit"
-  std::string_view value;        // "N"; empty for a flag
+  std::string_view name;   // "--limit"
+  std::string_view value;  // "N"; empty for a flag
   std::string_view help;
-  std::string_view fallback;     // shown in the help and returned when absent
+  std::string_view fallback;  // shown in the help and returned when absent
   std::vector<std::string_view> choices;
   bool required = false;
 };
 
 struct Positional {
-  std::string_view name;         // "QUERY"
+  std::string_view name;  // "QUERY"
   std::string_view help;
 };
 
@@ -47,11 +47,11 @@ class Arguments {
 
 // What stands before the verb, and where it ends.
 struct GlobalArguments {
-  std::string config;            // empty: the default places
+  std::string config;  // empty: the default places
   bool json = false;
   bool help = false;
   bool version = false;
-  std::size_t used = 0;          // arguments taken
+  std::size_t used = 0;  // arguments taken
 };
 Result<GlobalArguments> ParseGlobal(std::span<const std::string> arguments);
 

@@ -5,14 +5,16 @@
 
 namespace pawl::cli {
 
-void Progress::OnExperiment(std::int64_t id, std::string_view commit, std::string_view description) {
+void Progress::OnExperiment(std::int64_t id, std::string_view commit,
+                            std::string_view description) {
   headline_ = Format("#{} {} {}", id, commit.substr(0, 7), PrintableLine(description, 60));
   spent_s_.clear();
   context_.err.Live(headline_ + " ...");
 }
 
 void Progress::OnStageStart(std::string_view stage, int index, int count) {
-  const std::string which = count > 1 ? Format("{} {}/{}", stage, index + 1, count) : std::string(stage);
+  const std::string which =
+      count > 1 ? Format("{} {}/{}", stage, index + 1, count) : std::string(stage);
   context_.err.Live(Format("{}  {}", headline_, context_.err.Paint(Tone::kDim, which)));
 }
 
@@ -28,10 +30,10 @@ void Progress::OnVerdict(std::int64_t /*id*/, const judge::Verdict& verdict) {
   }
   if (context_.json) return;
   const bool keep = verdict.kind == campaign::VerdictKind::kKeep;
-  context_.err.Line(Format("{}  {}  {}",
-                           context_.err.Paint(keep ? Tone::kGood : Tone::kWarn,
-                                              campaign::VerdictName(verdict.kind)),
-                           headline_, context_.err.Paint(Tone::kDim, times)));
+  context_.err.Line(Format(
+      "{}  {}  {}",
+      context_.err.Paint(keep ? Tone::kGood : Tone::kWarn, campaign::VerdictName(verdict.kind)),
+      headline_, context_.err.Paint(Tone::kDim, times)));
 }
 
 void Progress::OnNote(std::string_view text) {

@@ -14,7 +14,8 @@ class Progress : public loop::Observer {
  public:
   explicit Progress(Context& context) : context_(context) {}
 
-  void OnExperiment(std::int64_t id, std::string_view commit, std::string_view description) override;
+  void OnExperiment(std::int64_t id, std::string_view commit,
+                    std::string_view description) override;
   void OnStageStart(std::string_view stage, int index, int count) override;
   void OnStageEnd(std::string_view stage, std::string_view how, double wall_s) override;
   void OnVerdict(std::int64_t id, const judge::Verdict& verdict) override;

@@ -12,11 +12,11 @@ void PrintTable(Context& context, const loop::QueueReport& report, const std::st
   TextTable table({"#", "verdict", "patch", "why", "trust", "look"});
   table.AlignRight(0);
   for (const loop::QueueItem& item : report.items) {
-    table.AddRow({Format("{}", item.experiment), std::string(campaign::VerdictName(item.verdict.kind)),
-                  PrintableLine(item.patch.name, 40),
-                  PrintableLine(VerdictReason(item.verdict, metric), 70),
-                  std::string(campaign::TrustName(item.verdict.trust)),
-                  Format("{} show {}", context.program, item.experiment)});
+    table.AddRow(
+        {Format("{}", item.experiment), std::string(campaign::VerdictName(item.verdict.kind)),
+         PrintableLine(item.patch.name, 40), PrintableLine(VerdictReason(item.verdict, metric), 70),
+         std::string(campaign::TrustName(item.verdict.trust)),
+         Format("{} show {}", context.program, item.experiment)});
   }
   context.Print("");
   context.Print(Trim(table.Render()));

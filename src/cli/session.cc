@@ -17,8 +17,7 @@ Result<loop::Engine> OpenEngine(Context& context, const Arguments& arguments,
 
 Result<Reading> OpenReading(const Context& context) {
   PAWL_ASSIGN(campaign::LoadedConfig loaded, campaign::LoadConfig(context.config_file));
-  PAWL_ASSIGN(campaign::Journal journal,
-              campaign::Journal::OpenReader(loaded.config.state_dir));
+  PAWL_ASSIGN(campaign::Journal journal, campaign::Journal::OpenReader(loaded.config.state_dir));
   PAWL_ASSIGN(const campaign::Worktree worktree, campaign::OpenWorktree(loaded.config.root));
   PAWL_ASSIGN(auto row, journal.FindCampaign(worktree.branch, loaded.config.file.string()));
   return Reading{std::move(loaded.config), std::move(journal), std::move(row)};
@@ -26,8 +25,8 @@ Result<Reading> OpenReading(const Context& context) {
 
 void RefreshExports(Context& context, const campaign::Config& config) {
   Result<campaign::Journal> journal = campaign::Journal::OpenReader(config.state_dir);
-  const Status written = journal.ok() ? report::WriteExports(*journal, config)
-                                      : Status(std::move(journal).error());
+  const Status written =
+      journal.ok() ? report::WriteExports(*journal, config) : Status(std::move(journal).error());
   if (!written.ok() && !context.json) {
     context.err.Line("warning: results.tsv and its companions are behind: " +
                      Printable(written.error().Text()));

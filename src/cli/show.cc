@@ -44,7 +44,8 @@ void PrintRuns(Context& context, const std::vector<campaign::RunRecord>& runs) {
     const std::string end = outcome.StringAt("end");
     table.AddRow({run.stage, Format("{}", run.index),
                   end == "exited" ? Format("exit {}", outcome.IntAt("exit_code")) : end,
-                  FormatSeconds(outcome.DoubleAt("wall_s")), FormatSeconds(outcome.DoubleAt("cpu_s")),
+                  FormatSeconds(outcome.DoubleAt("wall_s")),
+                  FormatSeconds(outcome.DoubleAt("cpu_s")),
                   Format("{:.1f}", outcome.DoubleAt("peak_rss_bytes") / 1e6)});
   }
   context.Print("");
@@ -52,10 +53,14 @@ void PrintRuns(Context& context, const std::vector<campaign::RunRecord>& runs) {
 }
 
 Json RunJson(const campaign::RunRecord& run) {
-  return JsonObject{{"stage", run.stage},         {"index", run.index},
-                    {"command", run.command},     {"outcome", run.outcome},
-                    {"seed", run.seed},           {"log_sha256", run.log_sha256},
-                    {"perf_sha256", run.perf_sha256}, {"quality_sha256", run.quality_sha256}};
+  return JsonObject{{"stage", run.stage},
+                    {"index", run.index},
+                    {"command", run.command},
+                    {"outcome", run.outcome},
+                    {"seed", run.seed},
+                    {"log_sha256", run.log_sha256},
+                    {"perf_sha256", run.perf_sha256},
+                    {"quality_sha256", run.quality_sha256}};
 }
 
 Result<int> PrintLog(Context& context, const campaign::Journal& journal,

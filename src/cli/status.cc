@@ -25,10 +25,12 @@ void PrintLane(Context& context, const report::LaneStatus& lane) {
   for (const auto& [name, count] : lane.verdicts) {
     AppendFormat(counts, "{}{} {}", counts.empty() ? "" : ", ", count, name);
   }
-  context.Print(Format("  experiments {}{}{}", row.experiments, counts.empty() ? "" : ": ", counts));
+  context.Print(
+      Format("  experiments {}{}{}", row.experiments, counts.empty() ? "" : ": ", counts));
   for (const campaign::ExperimentRow& experiment : lane.recent) {
     context.Print(Format("    #{:<4} {:20} {} {}", experiment.id, experiment.status,
-                         experiment.commit.substr(0, 7), PrintableLine(experiment.description, 80)));
+                         experiment.commit.substr(0, 7),
+                         PrintableLine(experiment.description, 80)));
   }
   if (lane.open) {
     context.Print(Format("  open: #{} at stage {}", lane.open->id, lane.open->stage));

@@ -24,11 +24,11 @@ enum ExitCode : int {
 
 // Everything a verb needs from its surroundings.
 struct Context {
-  std::string program;      // "pawl" or "dit-ar": used in hints
+  std::string program;  // "pawl" or "dit-ar": used in hints
   std::string config_file;
   bool json = false;
-  Terminal out;             // stdout: data
-  Terminal err;             // stderr: progress and errors
+  Terminal out;  // stdout: data
+  Terminal err;  // stderr: progress and errors
 
   // In JSON mode prints `document` and a line break, else nothing.
   void PrintJson(const Json& document);

@@ -20,7 +20,8 @@ void AppendGate(std::vector<std::string>& lines, std::string_view name,
                 const std::optional<judge::GateResult>& gate) {
   if (!gate) return;
   lines.push_back(Format("{}: {}", name, gate->passed ? "PASS" : "FAIL"));
-  for (const std::string& reason : gate->reasons) lines.push_back("  - " + PrintableLine(reason, 600));
+  for (const std::string& reason : gate->reasons)
+    lines.push_back("  - " + PrintableLine(reason, 600));
 }
 
 }  // namespace
@@ -30,7 +31,8 @@ std::string VerdictHeadline(const judge::Verdict& verdict) {
   switch (verdict.kind) {
     case VerdictKind::kKeep:
     case VerdictKind::kDiscardPerformance:
-    case VerdictKind::kDiscardQuality: return UpperName(verdict.kind);
+    case VerdictKind::kDiscardQuality:
+      return UpperName(verdict.kind);
     case VerdictKind::kDiscardScope:
       return "DISCARD: candidate changed out-of-scope paths: " + reasons;
     case VerdictKind::kDiscardHarness:
@@ -40,7 +42,8 @@ std::string VerdictHeadline(const judge::Verdict& verdict) {
     case VerdictKind::kTimeout:
     case VerdictKind::kOutOfMemory:
     case VerdictKind::kInterrupted:
-    case VerdictKind::kInfraFail: break;
+    case VerdictKind::kInfraFail:
+      break;
   }
   return Format("{}: {}", UpperName(verdict.kind), reasons);
 }

@@ -25,7 +25,9 @@ std::string TsvField(std::string_view text) {
 }
 
 // Free text from outside: one field on one line, with nothing in it that a terminal obeys.
-std::string Words(std::string_view text) { return PrintableLine(text, 2000); }
+std::string Words(std::string_view text) {
+  return PrintableLine(text, 2000);
+}
 
 std::string Number(const std::optional<double>& value) {
   return value ? FormatDouble(*value) : std::string();
@@ -69,13 +71,14 @@ std::string SessionJson(const CampaignRow& row) {
 }
 
 std::string BestJson(const CampaignRow& row) {
-  return Json(JsonObject{{"commit", row.incumbent_commit},
-                         {"objective_metric", row.opened.StringAt("metric")},
-                         {"objective_value", row.incumbent_value},
-                         {"perf", row.incumbent.Find("perf") ? *row.incumbent.Find("perf") : Json()},
-                         {"quality",
-                          row.incumbent.Find("quality") ? *row.incumbent.Find("quality") : Json()},
-                         {"run_dir", row.incumbent.StringAt("run_dir")}})
+  return Json(
+             JsonObject{{"commit", row.incumbent_commit},
+                        {"objective_metric", row.opened.StringAt("metric")},
+                        {"objective_value", row.incumbent_value},
+                        {"perf", row.incumbent.Find("perf") ? *row.incumbent.Find("perf") : Json()},
+                        {"quality",
+                         row.incumbent.Find("quality") ? *row.incumbent.Find("quality") : Json()},
+                        {"run_dir", row.incumbent.StringAt("run_dir")}})
       .Pretty();
 }
 
@@ -88,8 +91,8 @@ Status WriteLane(const CampaignRow& row, const os::Path& folder) {
   PAWL_TRY(WriteIfChanged(folder / "best.json", BestJson(row)));
   for (const char* name : {"perf", "quality", "environment", "commands"}) {
     if (const Json* content = row.baseline.Find(name)) {
-      PAWL_TRY(WriteIfChanged(folder / "baseline" / (std::string(name) + ".json"),
-                              content->Pretty()));
+      PAWL_TRY(
+          WriteIfChanged(folder / "baseline" / (std::string(name) + ".json"), content->Pretty()));
     }
   }
   return OkStatus();
@@ -98,38 +101,38 @@ Status WriteLane(const CampaignRow& row, const os::Path& folder) {
 }  // namespace
 
 std::string ResultsTsvHeading() {
-  static const std::vector<std::string> columns = {
-      "timestamp_utc", "commit",      "parent",         "status",  "class",
-      "objective_metric", "best_before", "candidate",   "improvement_pct", "peak_vram_mb",
-      "quality",       "description", "run_dir",        "campaign", "experiment",
-      "trust",         "isolation",   "source",         "expects", "track",
-      "proposer"};
+  static const std::vector<std::string> columns = {"timestamp_utc", "commit",    "parent",
+                                                   "status",        "class",     "objective_metric",
+                                                   "best_before",   "candidate", "improvement_pct",
+                                                   "peak_vram_mb",  "quality",   "description",
+                                                   "run_dir",       "campaign",  "experiment",
+                                                   "trust",         "isolation", "source",
+                                                   "expects",       "track",     "proposer"};
   return TsvLine(columns);
 }
 
 std::string ResultsTsvRow(const CampaignRow& campaign, const ExperimentRow& row) {
-  const std::vector<std::string> fields = {
-      IsoUtc(row.decided_us),
-      row.commit.substr(0, 7),
-      row.parent.substr(0, 7),
-      row.status,
-      row.classification,
-      campaign.opened.StringAt("metric"),
-      Number(row.best_before),
-      Number(row.candidate),
-      Number(row.improvement_pct),
-      Number(row.peak_vram_mb),
-      Words(row.quality),
-      Words(row.description),
-      Words(row.run_dir),
-      Format("{}:{}", campaign.id, campaign.lane),
-      Format("{}", row.id),
-      row.trust,
-      row.level,
-      Words(row.source),
-      Words(row.expects),
-      Words(row.track),
-      Words(row.proposer)};
+  const std::vector<std::string> fields = {IsoUtc(row.decided_us),
+                                           row.commit.substr(0, 7),
+                                           row.parent.substr(0, 7),
+                                           row.status,
+                                           row.classification,
+                                           campaign.opened.StringAt("metric"),
+                                           Number(row.best_before),
+                                           Number(row.candidate),
+                                           Number(row.improvement_pct),
+                                           Number(row.peak_vram_mb),
+                                           Words(row.quality),
+                                           Words(row.description),
+                                           Words(row.run_dir),
+                                           Format("{}:{}", campaign.id, campaign.lane),
+                                           Format("{}", row.id),
+                                           row.trust,
+                                           row.level,
+                                           Words(row.source),
+                                           Words(row.expects),
+                                           Words(row.track),
+                                           Words(row.proposer)};
   return TsvLine(fields);
 }
 
@@ -147,13 +150,13 @@ Status WriteExports(const campaign::Journal& journal, const campaign::Config& co
   PAWL_TRY(WriteIfChanged(config.results_tsv, table));
 
   // The lane that was opened first in this folder has dit-ar's places for as long as it is open.
-  const auto first = std::ranges::find_if(
-      campaigns, [](const CampaignRow& row) { return row.state != "closed"; });
+  const auto first =
+      std::ranges::find_if(campaigns, [](const CampaignRow& row) { return row.state != "closed"; });
   for (const CampaignRow& row : campaigns) {
     if (row.state == "closed") continue;
     const bool compat_place = &row == &*first;
-    PAWL_TRY(WriteLane(row, compat_place ? config.state_dir
-                                         : config.state_dir / "lanes" / row.lane));
+    PAWL_TRY(
+        WriteLane(row, compat_place ? config.state_dir : config.state_dir / "lanes" / row.lane));
   }
   return OkStatus();
 }

@@ -8,13 +8,12 @@ namespace pawl::report {
 namespace {
 
 Json ExperimentJson(const campaign::ExperimentRow& row) {
-  JsonObject out{{"experiment", row.id},          {"commit", row.commit},
-                 {"status", row.status},          {"stage", row.stage},
-                 {"class", row.classification},   {"description", row.description},
-                 {"source", row.source},          {"expects", row.expects},
-                 {"track", row.track},            {"proposer", row.proposer},
-                 {"trust", row.trust},            {"isolation", row.level},
-                 {"quality", row.quality}};
+  JsonObject out{
+      {"experiment", row.id},     {"commit", row.commit},        {"status", row.status},
+      {"stage", row.stage},       {"class", row.classification}, {"description", row.description},
+      {"source", row.source},     {"expects", row.expects},      {"track", row.track},
+      {"proposer", row.proposer}, {"trust", row.trust},          {"isolation", row.level},
+      {"quality", row.quality}};
   if (row.best_before) out["best_before"] = *row.best_before;
   if (row.candidate) out["candidate"] = *row.candidate;
   if (row.improvement_pct) out["improvement_pct"] = *row.improvement_pct;

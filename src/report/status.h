@@ -15,10 +15,10 @@ namespace pawl::report {
 struct LaneStatus {
   campaign::CampaignRow campaign;
   std::string metric, direction, protocol;
-  std::map<std::string, std::int64_t> verdicts;   // name -> count
-  std::vector<campaign::ExperimentRow> recent;    // the last few, oldest first
-  std::optional<campaign::ExperimentRow> open;    // being judged, or left by a dead process
-  double gain_pct = 0;     // incumbent against baseline, by the recorded (not re-measured) values
+  std::map<std::string, std::int64_t> verdicts;  // name -> count
+  std::vector<campaign::ExperimentRow> recent;   // the last few, oldest first
+  std::optional<campaign::ExperimentRow> open;   // being judged, or left by a dead process
+  double gain_pct = 0;  // incumbent against baseline, by the recorded (not re-measured) values
   bool shared_keeps = false;  // some keep stands under trust `shared`
 
   Json ToJson() const;

@@ -50,7 +50,6 @@ class Suite {
   Result<SuiteResult> Run();
 
  private:
-  struct Step;
   // False when the suite ends here.
   Result<bool> RunStage(const run::StageRequest& request, int count, run::StageResult* out);
   Result<bool> RunIfConfigured(campaign::Stage stage);

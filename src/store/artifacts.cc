@@ -19,9 +19,8 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::string_view kTemporaryPrefix = ".put-";
-// From this many files on, one sync of the file system costs less than a sync of each...
-constexpr std::size_t kFilesForWholeSync = 3;
-// ...unless others have left much to write there, which we would wait for.
+// One sync of the file system costs less than those of a file and its two folders, unless others
+// have left much to write there, which we would wait for.
 constexpr std::int64_t kMaxForeignDirtyKb = 32 << 10;
 
 std::string FanName(const Sha256& hash) {
@@ -108,9 +107,9 @@ std::int64_t DirtyKb() {
   return sum;
 }
 
-bool WholeSyncPays(std::size_t files) {
+bool WholeSyncPays() {
   static const bool reports = WholeSyncReportsErrors();
-  if (files < kFilesForWholeSync || !reports) return false;
+  if (!reports) return false;
   const std::int64_t dirty = DirtyKb();
   return dirty >= 0 && dirty <= kMaxForeignDirtyKb;
 }
@@ -237,11 +236,12 @@ Result<Sha256> Artifacts::PutFile(const os::Path& file) {
   });
 }
 
-Status Artifacts::SyncPending() const {
-  if (WholeSyncPays(unsynced_.size())) {
-    if (::syncfs(fd_.get()) == 0) return OkStatus();
-    return SystemError(Format("cannot sync the file system of {}", folder_.string()), errno);
-  }
+Status Artifacts::SyncWhole() const {
+  if (::syncfs(fd_.get()) == 0) return OkStatus();
+  return SystemError(Format("cannot sync the file system of {}", folder_.string()), errno);
+}
+
+Status Artifacts::SyncEach() const {
   std::set<std::string> fans;
   for (const Unsynced& one : unsynced_) {
     PAWL_ASSIGN(const os::Fd fd, OpenObject(one.hash));
@@ -260,10 +260,10 @@ Status Artifacts::SyncPending() const {
   return OkStatus();
 }
 
-Status Artifacts::Flush() {
+Status Artifacts::Flush(Sync how) {
   if (!failure_.ok()) return failure_;
   if (unsynced_.empty()) return OkStatus();
-  failure_ = SyncPending();
+  failure_ = how == Sync::kCheapest && WholeSyncPays() ? SyncWhole() : SyncEach();
   if (!failure_.ok()) {
     for (const Unsynced& one : unsynced_) {
       if (one.fresh) Remove(one.hash).Ignore("the sync failed already; that is what we report");

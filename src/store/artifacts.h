@@ -27,10 +27,12 @@ class Artifacts {
   // that is there already is re-read, and replaced when it is damaged.
   Result<Sha256> Put(std::string_view bytes);
   Result<Sha256> PutFile(const os::Path& file);
-  // Syncs everything put since the last Flush in as few system calls as possible. After a failed
+  // Syncs everything put since the last Flush: the file system as a whole where that is cheapest,
+  // which depends on how much others are writing, or file by file. After a failed
   // sync the kernel may have dropped the data, so the objects are removed and every later Flush
   // fails too: the process must end and start anew.
-  Status Flush();
+  enum class Sync { kCheapest, kEachFile };
+  Status Flush(Sync how = Sync::kCheapest);
 
   // Reads and re-hashes: kCorrupt when the bytes are not what the name says, kNotFound when absent.
   Result<std::string> Get(const Sha256& hash,
@@ -58,7 +60,8 @@ class Artifacts {
   // Writes a temporary file with what `fill` writes to its descriptor and gives it its name.
   Result<Sha256> Store(const std::function<Result<Sha256>(int fd)>& fill);
   Status Settle(const std::string& temporary, const Sha256& hash);
-  Status SyncPending() const;
+  Status SyncWhole() const;
+  Status SyncEach() const;
   Status Stream(const Sha256& hash, const std::function<Status(std::string_view)>& take) const;
 
   os::Path folder_;

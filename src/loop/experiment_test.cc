@@ -245,6 +245,17 @@ TEST_P(BelowL3, FilesCampaignsKeepAndNameAChangedHarness) {
   ExpectSound();
 }
 
+TEST_P(BelowL3, LargeHarnessFilesAreUsedWhereTheyLie) {
+  Write("bench/large.bin", std::string(std::size_t{9} << 20, 'x'));
+  Write("bench/.gitignore", "large.bin\n");
+  MakeFilesProject();
+  Write("bench/smoke.sh", "test \"$(head -c 3 bench/large.bin)\" = xxx\n");
+  Commit("Look at the data");
+  Start();
+  const ExperimentReport kept = TryProgram("echo 1.0\n");
+  EXPECT_EQ(kept.verdict.kind, VerdictKind::kKeep) << Join(kept.verdict.reasons, "; ");
+}
+
 TEST_P(BelowL3, WallCampaignsKeepAndRefuse) {
   MakeWallProject();
   Start();

@@ -26,37 +26,45 @@ bool IsRealFolder(const Path& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-bool IsRealFile(const Path& path) {
+std::optional<mode_t> KindOf(const Path& path) {
   struct stat status{};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mode & S_IFMT;
 }
 
-// Same kind, and every folder on the way is a folder and no link.
-bool PlaceHolds(const Path& root, const Path& relative, bool folder) {
+// Every folder on the way to the last name is a folder and no link.
+bool WayHolds(const Path& root, const Path& relative) {
   Path at = root;
   for (const Path& part : relative.parent_path()) {
     at /= part;
     if (!IsRealFolder(at)) return false;
   }
-  return folder ? IsRealFolder(root / relative) : IsRealFile(root / relative);
+  return true;
 }
 
-bool SameFile(const Path& a, const Path& b) {
+// Files by content; links by where they lead (below L3 they stand for large files).
+bool SameEntry(const Path& a, const Path& b) {
+  const std::optional<mode_t> kind = KindOf(a);
+  if (kind != KindOf(b)) return false;
+  if (kind == S_IFLNK) {
+    std::error_code error;
+    const Path target = std::filesystem::read_symlink(a, error);
+    return !error && target == std::filesystem::read_symlink(b, error) && !error;
+  }
+  if (kind != S_IFREG) return true;
   const Result<Sha256> left = os::HashFile(a);
   const Result<Sha256> right = os::HashFile(b);
   return left.ok() && right.ok() && *left == *right;
 }
 
 bool SameContent(const Path& a, const Path& b) {
-  if (!IsRealFolder(a)) return SameFile(a, b);
+  if (!IsRealFolder(a)) return SameEntry(a, b);
   const auto left = os::ListTree(a);
   const auto right = os::ListTree(b);
   if (!left.ok() || !right.ok() || left->size() != right->size()) return false;
   for (std::size_t i = 0; i < left->size(); ++i) {
-    const os::TreeEntry& entry = (*left)[i];
-    if (entry.relative != (*right)[i].relative || entry.kind != (*right)[i].kind) return false;
-    const bool file = entry.kind == os::FileKind::kRegular;
-    if (file && !SameFile(a / entry.relative, b / entry.relative)) return false;
+    const std::string& name = (*left)[i].relative;
+    if (name != (*right)[i].relative || !SameEntry(a / name, b / name)) return false;
   }
   return true;
 }
@@ -134,8 +142,9 @@ void FindChangedHarness(const campaign::Config& config, const Path& tree_root,
                         const Path& harness_root, bool mounted, std::string_view stage,
                         std::vector<std::string>& integrity) {
   for (const std::string& path : OverlaidPaths(config)) {
-    if (!os::Exists(harness_root / path)) continue;
-    const bool holds = PlaceHolds(tree_root, path, IsRealFolder(harness_root / path)) &&
+    if (!KindOf(harness_root / path)) continue;
+    const bool holds = WayHolds(tree_root, path) &&
+                       KindOf(harness_root / path) == KindOf(tree_root / path) &&
                        (mounted || SameContent(harness_root / path, tree_root / path));
     if (!holds) {
       integrity.push_back(

@@ -72,7 +72,11 @@ Path ShowTree(const Config& config, const Workplace& place, const StageRights& r
   const Path& host_tree = rights.judge_side ? place.harness_tree : place.tree;
   const Path tree = layout.Show(host_tree, kInsideTree, WritableIf(rights.tree_writable));
   const Path root = place.prefix.empty() ? tree : tree / place.prefix;
-  if (!layout.neutral()) return root;
+  if (!layout.neutral()) {
+    // Links in the tree lead to them.
+    for (const Mount& data : place.in_place) layout.ShowInPlace(data.host, Access::kReadOnly);
+    return root;
+  }
   if (rights.tree_writable) {
     const Path harness_root = place.harness_tree / place.prefix;
     for (const std::string& path : OverlaidPaths(config)) {

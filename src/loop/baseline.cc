@@ -43,13 +43,13 @@ Status CheckBeforeBaseline(const Session& session, const Writer& writer, const L
 Json RunsJson(const SuiteResult& suite) {
   JsonArray runs;
   for (const campaign::RunRecord& run : suite.runs) {
-    runs.push_back(JsonObject{{"stage", run.stage},
-                              {"index", run.index},
-                              {"command", run.command},
-                              {"outcome", run.outcome},
-                              {"log_sha256", run.log_sha256},
-                              {"perf_sha256", run.perf_sha256},
-                              {"quality_sha256", run.quality_sha256}});
+    runs.emplace_back(JsonObject{{"stage", run.stage},
+                                 {"index", run.index},
+                                 {"command", run.command},
+                                 {"outcome", run.outcome},
+                                 {"log_sha256", run.log_sha256},
+                                 {"perf_sha256", run.perf_sha256},
+                                 {"quality_sha256", run.quality_sha256}});
   }
   return runs;
 }
@@ -59,12 +59,13 @@ Json CommandsJson(const SuiteResult& suite) {
   JsonArray commands;
   for (const campaign::RunRecord& run : suite.runs) {
     const bool timed_out = run.outcome.StringAt("end") == "timeout";
-    commands.push_back(JsonObject{{"command", run.command},
-                                  {"elapsed_s", run.outcome.DoubleAt("wall_s")},
-                                  {"log", run.stage + ".log"},
-                                  {"name", run.stage},
-                                  {"returncode", timed_out ? 124 : run.outcome.IntAt("exit_code")},
-                                  {"timed_out", timed_out}});
+    commands.emplace_back(
+        JsonObject{{"command", run.command},
+                   {"elapsed_s", run.outcome.DoubleAt("wall_s")},
+                   {"log", run.stage + ".log"},
+                   {"name", run.stage},
+                   {"returncode", timed_out ? 124 : run.outcome.IntAt("exit_code")},
+                   {"timed_out", timed_out}});
   }
   return commands;
 }

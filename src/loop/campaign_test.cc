@@ -190,15 +190,15 @@ TEST_F(CampaignTest, ACommitThatWasCutOffTooOftenIsNotMeasuredAgain) {
 
 TEST_F(CampaignTest, AChangedMachineIsNamedAndNothingRuns) {
   MakeFilesProject({{"sandbox", JsonObject{{"env", JsonArray{"PAWL_TEST_VARIABLE"}}}}});
-  ::setenv("PAWL_TEST_VARIABLE", "before", 1);
+  ::setenv("PAWL_TEST_VARIABLE", "before", 1);  // NOLINT(concurrency-mt-unsafe)
   Start();
-  ::setenv("PAWL_TEST_VARIABLE", "after", 1);
+  ::setenv("PAWL_TEST_VARIABLE", "after", 1);  // NOLINT(concurrency-mt-unsafe)
   const ExperimentReport report = TryProgram("echo 1.0\n");
   EXPECT_EQ(report.verdict.kind, VerdictKind::kInfraFail);
   EXPECT_NE(Join(report.verdict.reasons, "").find("PAWL_TEST_VARIABLE"), std::string::npos);
   ASSERT_TRUE(Open().Baseline(Engine::BaselineMode::kRefresh).ok());
   EXPECT_EQ(Try().verdict.kind, VerdictKind::kKeep);
-  ::unsetenv("PAWL_TEST_VARIABLE");
+  ::unsetenv("PAWL_TEST_VARIABLE");  // NOLINT(concurrency-mt-unsafe)
 }
 
 TEST_F(CampaignTest, VerifyFindsAChangedHarness) {

@@ -87,7 +87,7 @@ class Engine {
 
   Result<DoctorReport> Doctor();
   Result<InitReport> Init(bool new_campaign);
-  enum class BaselineMode { kFirst, kForce, kRefresh };
+  enum class BaselineMode : std::uint8_t { kFirst, kForce, kRefresh };
   Result<BaselineReport> Baseline(BaselineMode mode);
   Result<ExperimentReport> Experiment(const ExperimentRequest& request);
   // Steps the incumbent back to the one before it; recorded. Returns the new incumbent.

@@ -41,7 +41,7 @@ void CompareVariables(const Json* before, const Json* now, std::vector<std::stri
 }  // namespace
 
 Surroundings TakeSurroundings(Session& session) {
-  const os::Machine machine = os::ProbeMachine();
+  const os::Machine& machine = session.machine();
   Surroundings surroundings;
   surroundings.machine = machine.ToJson();
   surroundings.fingerprint = JsonObject{{"machine", os::Fingerprint(machine)},

@@ -41,7 +41,7 @@ std::string IntakeName(IntakeRefusal::Kind kind) {
 Json FactsJson(const campaign::CandidateFacts& facts) {
   JsonArray changes;
   for (const campaign::ChangedPath& change : facts.changes) {
-    changes.push_back(JsonObject{
+    changes.emplace_back(JsonObject{
         {"path", change.path}, {"old_blob", change.old_blob}, {"new_blob", change.new_blob}});
   }
   return JsonObject{{"subject", facts.subject},

@@ -35,6 +35,14 @@ const os::SandboxProbe& Session::probe() {
   return *probe_;
 }
 
+const os::Machine& Session::machine() {
+  if (!machine_ || Monotonic::now() - machine_seen_ > std::chrono::minutes(1)) {
+    machine_ = os::ProbeMachine();
+    machine_seen_ = Monotonic::now();
+  }
+  return *machine_;
+}
+
 Status Session::RequireIsolation() {
   const os::IsolationLevel least = config().sandbox.min_level;
   const os::IsolationLevel level = probe().level;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "campaign/config.h"
 #include "campaign/contract.h"
 #include "campaign/git.h"
@@ -16,6 +18,7 @@
 #include "loop/engine.h"
 #include "loop/events.h"
 #include "loop/state_folder.h"
+#include "os/devices.h"
 #include "os/sandbox.h"
 
 namespace pawl::loop {
@@ -31,6 +34,9 @@ class Session {
   Observer& observer() const { return *observer_; }
   // Probed at the first call, which starts a few processes.
   const os::SandboxProbe& probe();
+  // As it was at most a minute ago: asking compilers and drivers starts processes, and a queue of
+  // short experiments would spend more on that than on the experiments.
+  const os::Machine& machine();
   // kUnsupported when this machine cannot isolate as the config demands.
   Status RequireIsolation();
 
@@ -43,6 +49,8 @@ class Session {
   StateFolder state_;
   Observer* observer_;
   std::unique_ptr<os::SandboxProbe> probe_;
+  std::optional<os::Machine> machine_;
+  Monotonic::time_point machine_seen_;
 };
 
 // The state folder, which ignores itself, so that a project needs no line in its .gitignore.

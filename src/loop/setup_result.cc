@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "loop/workplace.h"
 #include "run/runner.h"

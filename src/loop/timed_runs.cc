@@ -24,6 +24,7 @@ double PeakRss(const os::RunOutcome& run) {
 
 std::vector<double> Figures(const std::vector<os::RunOutcome>& runs, Figure figure) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const os::RunOutcome& run : runs) values.push_back(figure(run));
   return values;
 }

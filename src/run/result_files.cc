@@ -121,7 +121,7 @@ void ResultFiles::CollectOne(const Watched& watched, StageResult& result) const 
 void FindOddOutputs(const Path& outputs, std::vector<std::string>& integrity) {
   if (!os::Exists(outputs)) return;
   if (!IsRealFolder(outputs)) {
-    integrity.push_back("outputs is not a folder");
+    integrity.emplace_back("outputs is not a folder");
     return;
   }
   const auto entries = os::ListTree(outputs);

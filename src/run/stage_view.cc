@@ -188,7 +188,8 @@ std::vector<std::string> StageEnvironment(const campaign::SandboxConfig& sandbox
   }
   for (const auto& [name, value] : sandbox.set) values[name] = value;
   std::vector<std::string> environment;
-  for (const auto& [name, value] : values) environment.push_back(name + "=" + value);
+  environment.reserve(values.size());
+  for (const auto& [name, value] : values) environment.push_back(Format("{}={}", name, value));
   return environment;
 }
 

@@ -14,8 +14,22 @@
 
 namespace {
 
-using namespace pawl;
-using campaign::Journal;
+using pawl::Code;
+using pawl::Format;
+using pawl::Json;
+using pawl::JsonObject;
+using pawl::MakeError;
+using pawl::Monotonic;
+using pawl::OkStatus;
+using pawl::ParseInt;
+using pawl::Result;
+using pawl::SecondsSince;
+using pawl::Sha256;
+using pawl::Status;
+using pawl::campaign::Journal;
+namespace campaign = pawl::campaign;
+namespace os = pawl::os;
+namespace store = pawl::store;
 
 double CpuSeconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;

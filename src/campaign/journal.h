@@ -28,7 +28,7 @@
 namespace pawl::campaign {
 
 // keep, or a named refusal.
-enum class VerdictKind {
+enum class VerdictKind : std::uint8_t {
   kKeep,
   kDiscardPerformance,
   kDiscardQuality,
@@ -45,7 +45,7 @@ std::string_view VerdictName(VerdictKind kind);  // "discard-performance"
 std::optional<VerdictKind> ParseVerdict(std::string_view name);
 
 // Whether candidate code ran apart from what judged it. See SECURITY.md.
-enum class Trust { kSeparate, kShared };
+enum class Trust : std::uint8_t { kSeparate, kShared };
 std::string_view TrustName(Trust trust);
 
 // One command executed once, as stored.
@@ -107,7 +107,7 @@ struct IncumbentRow {
 
 // When a record becomes durable: before the call returns, or with the next one that does. What
 // waits is lost when Pawl dies, so only what nobody was shown yet may wait.
-enum class Commit { kNow, kWithNext };
+enum class Commit : std::uint8_t { kNow, kWithNext };
 
 class Journal {
  public:

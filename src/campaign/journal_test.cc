@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 

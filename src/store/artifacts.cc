@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <set>
+#include <span>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -22,6 +25,7 @@ constexpr std::string_view kTemporaryPrefix = ".put-";
 // One sync of the file system costs less than those of a file and its two folders, unless others
 // have left much to write there, which we would wait for.
 constexpr std::int64_t kMaxForeignDirtyKb = 32 << 10;
+constexpr std::size_t kSyncWorkers = 8;
 
 std::string FanName(const Sha256& hash) {
   return hash.hex().substr(0, 2);
@@ -67,6 +71,7 @@ std::vector<std::string> Names(int folder_fd) {
     ::close(copy);
     return names;
   }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has this stream.
   while (const dirent* entry = ::readdir(listing)) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
@@ -108,10 +113,38 @@ std::int64_t DirtyKb() {
 }
 
 bool WholeSyncPays() {
-  static const bool reports = WholeSyncReportsErrors();
-  if (!reports) return false;
+  static const bool kReports = WholeSyncReportsErrors();
+  if (!kReports) return false;
   const std::int64_t dirty = DirtyKb();
   return dirty >= 0 && dirty <= kMaxForeignDirtyKb;
+}
+
+struct ToSync {
+  os::Fd fd;
+  os::Path path;
+};
+
+// Each sync sleeps until the disk answers; several at once wait for the same answer.
+Status SyncTogether(std::span<const ToSync> targets) {
+  std::atomic<std::size_t> next{0};
+  std::vector<int> failures(targets.size(), 0);
+  const auto work = [&] {
+    for (std::size_t i = next++; i < targets.size(); i = next++) {
+      if (::fsync(targets[i].fd.get()) != 0) failures[i] = errno;
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 1; i < std::min(kSyncWorkers, targets.size()); ++i) {
+      workers.emplace_back(work);
+    }
+    work();
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (failures[i] == 0) continue;
+    return SystemError(Format("cannot sync {}", targets[i].path.string()), failures[i]);
+  }
+  return OkStatus();
 }
 
 std::string RandomSuffix() {
@@ -242,22 +275,18 @@ Status Artifacts::SyncWhole() const {
 }
 
 Status Artifacts::SyncEach() const {
+  std::vector<ToSync> targets;
   std::set<std::string> fans;
   for (const Unsynced& one : unsynced_) {
-    PAWL_ASSIGN(const os::Fd fd, OpenObject(one.hash));
-    if (::fsync(fd.get()) != 0) {
-      return SystemError(Format("cannot sync {}", PathOf(one.hash).string()), errno);
-    }
+    PAWL_ASSIGN(os::Fd object, OpenObject(one.hash));
+    targets.push_back({std::move(object), PathOf(one.hash)});
     if (!fans.insert(FanName(one.hash)).second) continue;
-    PAWL_ASSIGN(const os::Fd fan, OpenFan(one.hash));
-    if (::fsync(fan.get()) != 0) {
-      return SystemError(Format("cannot sync {}", PathOf(one.hash).parent_path().string()), errno);
-    }
+    PAWL_ASSIGN(os::Fd fan, OpenFan(one.hash));
+    targets.push_back({std::move(fan), PathOf(one.hash).parent_path()});
   }
-  if (::fsync(fd_.get()) != 0) {
-    return SystemError(Format("cannot sync {}", folder_.string()), errno);
-  }
-  return OkStatus();
+  PAWL_TRY(SyncTogether(targets));
+  if (::fsync(fd_.get()) == 0) return OkStatus();
+  return SystemError(Format("cannot sync {}", folder_.string()), errno);
 }
 
 Status Artifacts::Flush(Sync how) {

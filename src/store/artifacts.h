@@ -31,7 +31,7 @@ class Artifacts {
   // which depends on how much others are writing, or file by file. After a failed
   // sync the kernel may have dropped the data, so the objects are removed and every later Flush
   // fails too: the process must end and start anew.
-  enum class Sync { kCheapest, kEachFile };
+  enum class Sync : std::uint8_t { kCheapest, kEachFile };
   Status Flush(Sync how = Sync::kCheapest);
 
   // Reads and re-hashes: kCorrupt when the bytes are not what the name says, kNotFound when absent.

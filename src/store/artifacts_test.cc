@@ -173,6 +173,7 @@ TEST_F(ArtifactsTest, KilledAtAnyMomentNoObjectIsWrong) {
   EXPECT_TRUE(store.Strangers()->empty());
 }
 
+// NOLINTBEGIN(concurrency-mt-unsafe): the test program has one thread.
 // The program of the injection test below: puts and flushes in a folder that the environment names,
 // and says with its exit code what it saw.
 TEST(ArtifactsInjection, DISABLED_Child) {
@@ -188,6 +189,7 @@ TEST(ArtifactsInjection, DISABLED_Child) {
   const bool empty = store->List()->empty();
   ::_exit(empty && !store->Flush().ok() && !store->Put("more").ok() ? 11 : 12);
 }
+// NOLINTEND(concurrency-mt-unsafe)
 
 int RunInjected(const os::Path& folder, const std::string& inject, bool each, std::string& trace) {
   os::ToolCall call;
@@ -204,7 +206,7 @@ int RunInjected(const os::Path& folder, const std::string& inject, bool each, st
                "--gtest_filter=ArtifactsInjection.DISABLED_Child"};
   call.env = os::BasicEnvironment();
   call.env.push_back("PAWL_TEST_OBJECTS=" + folder.string());
-  if (each) call.env.push_back("PAWL_TEST_EACH=1");
+  if (each) call.env.emplace_back("PAWL_TEST_EACH=1");
   const Result<os::ToolResult> result = os::RunTool(call);
   if (!result.ok()) return -1;
   trace = result->err;
@@ -238,6 +240,7 @@ RC_GTEST_PROP(ArtifactsProperty, AnyBytesComeBack, (const std::vector<std::strin
   Result<Artifacts> store = Artifacts::Open(made->path());
   std::set<std::string> distinct(contents.begin(), contents.end());
   std::vector<Sha256> hashes;
+  hashes.reserve(contents.size());
   for (const std::string& bytes : contents) hashes.push_back(store->Put(bytes).value());
   for (std::size_t i = 0; i < contents.size(); ++i) {
     RC_ASSERT(store->Get(hashes[i]).value() == contents[i]);

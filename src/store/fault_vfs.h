@@ -13,7 +13,7 @@
 
 namespace pawl::store {
 
-enum class Fault {
+enum class Fault : std::uint8_t {
   kNone,
   kNoSpace,     // half of the write lands, then ENOSPC; a sync fails alike
   kIoError,     // nothing lands, EIO

@@ -61,11 +61,11 @@ class Statement {
   int bind_result_ = 0;
 };
 
-enum class OpenMode { kReadOnly, kCreate };
-enum class Durability { kFull, kRebuildable };  // synchronous = FULL or NORMAL
+enum class OpenMode : std::uint8_t { kReadOnly, kCreate };
+enum class Durability : std::uint8_t { kFull, kRebuildable };  // synchronous = FULL or NORMAL
 
 // How far the shared memory and locks that SQLite needs can be trusted on a file system.
-enum class FileSystem { kLocal, kShared, kNetwork };
+enum class FileSystem : std::uint8_t { kLocal, kShared, kNetwork };
 FileSystem ClassifyFileSystem(std::uint32_t statfs_magic);
 
 class Database {

@@ -351,6 +351,7 @@ TEST_F(JournalTest, LimitsGiveTheLastOnesOldestFirst) {
   }
   const auto ids = [](const std::vector<ExperimentRow>& rows) {
     std::vector<std::int64_t> out;
+    out.reserve(rows.size());
     for (const ExperimentRow& row : rows) out.push_back(row.id);
     return out;
   };

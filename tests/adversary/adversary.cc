@@ -1,8 +1,5 @@
 #include "adversary/adversary.h"
 
-#include <fstream>
-#include <iterator>
-
 #include "base/text.h"
 
 namespace pawl::adversary {
@@ -69,16 +66,6 @@ testing::AssertionResult AllRefused(const std::string& log, std::size_t count) {
     return testing::AssertionSuccess();
   }
   return testing::AssertionFailure() << "expected " << count << " refusals in:\n" << log;
-}
-
-bool Lives(std::string_view text) {
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    const std::string line{std::istreambuf_iterator<char>(file), {}};
-    if (line.find(text) != std::string::npos) return true;
-  }
-  return false;
 }
 
 }  // namespace pawl::adversary

@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "support/processes.h"
 #include "support/project.h"
 
 namespace pawl::adversary {
 
+using test::Becomes;
+using test::Lives;
 using test::Outcome;
 using test::Project;
 using test::ProjectOptions;
@@ -28,9 +31,6 @@ std::string Attempts(const std::vector<std::vector<std::string>>& attempts);
 ProjectOptions WithAttack(ProjectOptions options = {});
 // How the log says that the attempts ended: all of them refused.
 testing::AssertionResult AllRefused(const std::string& log, std::size_t count);
-
-// Whether a process lives whose command line holds `text`.
-bool Lives(std::string_view text);
 
 }  // namespace pawl::adversary
 

@@ -290,12 +290,4 @@ std::vector<Point> Sample(const std::vector<Point>& points, std::size_t count, u
   return sample;
 }
 
-bool Lives(std::string_view text) {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const auto words = os::ReadFile(entry.path() / "cmdline");
-    if (words.ok() && words->find(text) != std::string::npos) return true;
-  }
-  return false;
-}
-
 }  // namespace pawl::fault

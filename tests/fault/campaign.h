@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "fault/strace.h"
+#include "support/processes.h"
 #include "support/project.h"
 
 namespace pawl::fault {
 
+using test::Lives;
 using test::Outcome;
 using test::Project;
 
@@ -75,9 +77,6 @@ Campaign& SharedCampaign();
 
 // Every n-th of `points` from a seeded place on, about `count` of them; all with PAWL_TEST_ALL=1.
 std::vector<Point> Sample(const std::vector<Point>& points, std::size_t count, unsigned seed);
-
-// Whether a process lives whose command line holds `text`.
-bool Lives(std::string_view text);
 
 }  // namespace pawl::fault
 

@@ -1,7 +1,6 @@
 #include "campaign/commit_text.h"
 
 #include "base/text.h"
-#include "campaign/git_call.h"
 
 namespace pawl::campaign {
 
@@ -28,11 +27,8 @@ CommitText ParseCommitText(std::string_view text) {
   return commit;
 }
 
-Result<CommitText> ReadCommitText(const Path& vault, const CommitId& commit) {
-  GitRun run;
-  run.git_dir = vault;
-  run.arguments = {"cat-file", "commit", commit.hex};
-  PAWL_ASSIGN(const std::string text, RunGitOrError(run));
+Result<CommitText> ReadCommitText(ObjectReader& objects, const CommitId& commit) {
+  PAWL_ASSIGN(const std::string text, objects.Read("commit", commit.hex));
   return ParseCommitText(text);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "campaign/git.h"
+#include "campaign/object_reader.h"
 
 namespace pawl::campaign {
 
@@ -19,7 +20,6 @@ struct CommitText {
 };
 CommitText ParseCommitText(std::string_view text);
 
-// Reads it from the vault (`git cat-file commit`).
-Result<CommitText> ReadCommitText(const Path& vault, const CommitId& commit);
+Result<CommitText> ReadCommitText(ObjectReader& objects, const CommitId& commit);
 
 }  // namespace pawl::campaign

@@ -67,6 +67,26 @@ bool IsHex(std::string_view text) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
+// HEAD or refs/heads/<branch> when the branch is a file of its own, as it mostly is: saves a
+// process. Packed refs, other storage, unborn branches and all other words are git's to resolve.
+std::optional<CommitId> ReadLooseRef(const GitFolders& folders, std::string_view revision) {
+  constexpr std::string_view kBranches = "refs/heads/";
+  std::string branch;
+  if (revision == "HEAD") {
+    const auto head = ReadGitFile(folders.git_dir / "HEAD");
+    if (!head.ok()) return std::nullopt;
+    if (IsObjectName(*head)) return CommitId{*head};
+    if (!head->starts_with(kHeadPrefix)) return std::nullopt;
+    branch = head->substr(kHeadPrefix.size());
+  } else if (revision.starts_with(kBranches)) {
+    branch = revision.substr(kBranches.size());
+  }
+  if (branch.empty() || branch.find("..") != std::string::npos) return std::nullopt;
+  const auto commit = ReadGitFile(folders.common_dir / "refs" / "heads" / branch);
+  if (!commit.ok() || !IsObjectName(*commit)) return std::nullopt;
+  return CommitId{*commit};
+}
+
 }  // namespace
 
 bool IsObjectName(std::string_view text) {
@@ -148,7 +168,7 @@ std::vector<std::string> GitArguments() {
   return arguments;
 }
 
-Result<os::ToolResult> RunGit(const GitRun& run) {
+os::ToolCall GitCall(const GitRun& run) {
   os::ToolCall call;
   call.argv = GitArguments();
   for (const std::string& pair : run.config) {
@@ -168,7 +188,11 @@ Result<os::ToolResult> RunGit(const GitRun& run) {
   call.input = run.input;
   call.timeout = run.timeout;
   call.max_output_bytes = run.max_output_bytes;
-  return os::RunTool(call);
+  return call;
+}
+
+Result<os::ToolResult> RunGit(const GitRun& run) {
+  return os::RunTool(GitCall(run));
 }
 
 Result<std::string> RunGitOrError(const GitRun& run) {
@@ -192,6 +216,7 @@ Result<std::string> Git(const Path& repository, std::vector<std::string> argumen
 
 Result<CommitId> ResolveCommit(const Path& repository, std::string_view revision) {
   PAWL_ASSIGN(const GitFolders folders, FindGitFolders(repository));
+  if (const auto loose = ReadLooseRef(folders, revision)) return *loose;
   GitRun run;
   run.git_dir = folders.git_dir;
   run.work_tree = folders.top;
@@ -222,14 +247,6 @@ Result<Worktree> OpenWorktree(const Path& root) {
 
   PAWL_ASSIGN(const std::string head, ReadGitFile(folders.git_dir / "HEAD"));
   if (head.starts_with(kHeadPrefix)) worktree.branch = head.substr(kHeadPrefix.size());
-  // Mostly the ref is a file of its own; git is asked for packed refs and unborn branches.
-  const auto loose = worktree.branch.empty()
-                         ? Result<std::string>(head)
-                         : ReadGitFile(folders.common_dir / "refs" / "heads" / worktree.branch);
-  if (loose.ok() && IsObjectName(*loose)) {
-    worktree.head = CommitId{*loose};
-    return worktree;
-  }
   auto commit = ResolveCommit(folders.top, "HEAD");
   if (commit.ok())
     worktree.head = std::move(commit).value();

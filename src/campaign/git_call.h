@@ -41,6 +41,8 @@ struct GitRun {
   std::chrono::milliseconds timeout{600'000};
   std::uint64_t max_output_bytes = std::uint64_t{256} << 20;
 };
+// How it is to be started.
+os::ToolCall GitCall(const GitRun& run);
 Result<os::ToolResult> RunGit(const GitRun& run);
 // A non-zero exit is an error with git's own words.
 Result<std::string> RunGitOrError(const GitRun& run);

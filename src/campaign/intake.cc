@@ -194,21 +194,21 @@ class Collisions {
   std::unordered_map<std::string, std::string_view> names_;
 };
 
-bool WithinLimits(const std::vector<ChangedPath>& changes, const std::vector<TreeFile>& after,
-                  Refusals& refusals) {
+Result<bool> WithinLimits(ObjectReader& objects, const std::vector<ChangedPath>& changes,
+                          Refusals& refusals) {
   if (changes.size() > kMaxChangedFiles) {
     refusals.Add(
         Kind::kInvalid,
         Format("changes {} files; at most {} are let in", changes.size(), kMaxChangedFiles), "");
     return false;
   }
-  std::uint64_t bytes = 0;
-  auto file = after.begin();
+  std::vector<std::string_view> blobs;
   for (const ChangedPath& change : changes) {
-    while (file != after.end() && file->path < change.path) ++file;
-    if (!change.new_mode.empty() && file != after.end() && file->path == change.path)
-      bytes += file->size_bytes;
+    if (IsRegular(change.new_mode)) blobs.emplace_back(change.new_blob);
   }
+  PAWL_ASSIGN(const std::vector<ObjectInfo> infos, objects.Look(blobs));
+  std::uint64_t bytes = 0;
+  for (const ObjectInfo& info : infos) bytes += info.size_bytes;
   if (bytes <= kMaxChangedBytes) return true;
   refusals.Add(Kind::kInvalid,
                Format("changed files hold {}; at most {} are let in", FormatBytes(bytes),
@@ -217,29 +217,13 @@ bool WithinLimits(const std::vector<ChangedPath>& changes, const std::vector<Tre
   return false;
 }
 
-Status CountLines(const Path& vault, const CommitId& from, const CommitId& to,
-                  CandidateFacts& facts) {
-  GitRun run;
-  run.git_dir = vault;
-  run.arguments = {"diff-tree",     "-r",     "-z",  "--numstat", "--no-renames", "--no-ext-diff",
-                   "--no-textconv", from.hex, to.hex};
-  PAWL_ASSIGN(const std::string out, RunGitOrError(run));
-  for (const std::string_view line : Split(out, '\0')) {
-    const std::vector<std::string_view> words = Split(line, '\t');
-    if (words.size() < 3) continue;
-    facts.lines_added += ParseInt(words[0]).value_or(0);  // "-" for binary files
-    facts.lines_removed += ParseInt(words[1]).value_or(0);
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 Result<CandidateFacts> Vault::Inspect(const CommitId& incumbent, const CommitId& candidate,
                                       std::string_view prefix, const Config& config) const {
   CandidateFacts facts;
   facts.commit = candidate;
-  PAWL_ASSIGN(const CommitText text, ReadCommitText(folder_, candidate));
+  PAWL_ASSIGN(const CommitText text, ReadCommitText(objects_, candidate));
   if (!text.parents.empty()) facts.parent = text.parents.front();
   facts.subject = text.subject;
 
@@ -264,14 +248,14 @@ Result<CandidateFacts> Vault::Inspect(const CommitId& incumbent, const CommitId&
   const std::vector<TreeFile>& files = (*after)->files;
   CheckDoubles(files, refusals);
   facts.changes = Compare(before->files, files);
-  if (WithinLimits(facts.changes, files, refusals)) {
+  PAWL_ASSIGN(const bool within_limits, WithinLimits(objects_, facts.changes, refusals));
+  if (within_limits) {
     const Scopes scopes = RepositoryScopes(config, prefix);
     for (const ChangedPath& change : facts.changes) {
       CheckPlace(change, scopes, refusals);
       CheckKind(change, refusals);
     }
     Collisions(files, facts.changes).Check(refusals);
-    PAWL_TRY(CountLines(folder_, incumbent, candidate, facts));
   }
   facts.refusal = refusals.Take();
   return facts;

@@ -46,7 +46,7 @@ std::string CleanMessage(std::string_view message) {
 Result<CommitId> Vault::CommitPatch(const CommitId& parent, std::string_view patch,
                                     std::string_view message) {
   if (Trim(patch).empty()) return MakeError(Code::kInvalidArgument, "the patch is empty");
-  PAWL_ASSIGN(const CommitText before, ReadCommitText(folder_, parent));
+  PAWL_ASSIGN(const CommitText before, ReadCommitText(objects_, parent));
   PAWL_ASSIGN(const os::ScratchFolder scratch, os::ScratchFolder::Make(folder_, "incoming-"));
   GitRun run;
   run.git_dir = folder_;

@@ -14,6 +14,7 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "campaign/commit_text.h"
 #include "campaign/git_call.h"
 #include "campaign/vault_objects.h"
 
@@ -30,8 +31,6 @@ constexpr std::size_t kMaxPacks = 40;
 constexpr std::size_t kKeptListings = 2;
 constexpr std::size_t kRecentPins = 16;
 constexpr const char* kRecentFile = "recent-pins";
-// A listing of more than this is a tree built to exhaust its reader.
-constexpr std::uint64_t kMaxListingBytes = std::uint64_t{64} << 20;
 
 // What a repository uses to look elsewhere for objects or history; the vault has none of it.
 constexpr std::string_view kForeignParts[] = {
@@ -76,20 +75,6 @@ std::vector<CommitId> RecentPins(const Path& vault) {
     if (IsObjectName(line) && os::Exists(PinPath(vault, id))) pins.push_back(std::move(id));
   }
   return pins;
-}
-
-// "100644 blob <hex>    1234\tpath"
-Result<TreeFile> ParseTreeLine(std::string_view line) {
-  const auto tab = line.find('\t');
-  const std::vector<std::string_view> words =
-      Split(line.substr(0, tab == std::string_view::npos ? 0 : tab), ' ');
-  if (words.size() < 4) return MakeError(Code::kCorrupt, "git ls-tree wrote an unknown line");
-  TreeFile file;
-  file.mode = std::string(words[0]);
-  file.blob = std::string(words[2]);
-  file.size_bytes = static_cast<std::uint64_t>(ParseInt(words.back()).value_or(0));
-  file.path = std::string(line.substr(tab + 1));
-  return file;
 }
 
 // A vault holds one kind of object names; which one shows with the first commit.
@@ -146,11 +131,8 @@ Status Vault::Pin(const CommitId& commit) const {
 bool Vault::Contains(const CommitId& commit) const {
   if (!IsObjectName(commit.hex)) return false;
   if (os::Exists(PinPath(folder_, commit))) return true;
-  GitRun run;
-  run.git_dir = folder_;
-  run.arguments = {"cat-file", "-e", commit.hex + "^{commit}"};
-  const auto result = RunGit(run);
-  return result.ok() && result->exit_code == 0;
+  const auto found = objects_.Look({commit.hex});
+  return found.ok() && found->front().type == "commit";
 }
 
 Status Vault::Fetch(const Path& user_repository, const CommitId& commit) {
@@ -160,7 +142,7 @@ Status Vault::Fetch(const Path& user_repository, const CommitId& commit) {
   PAWL_TRY(UseFormatOf(folder_, commit));
   if (os::Exists(PinPath(folder_, commit))) return OkStatus();
   PAWL_ASSIGN(const GitFolders user, FindGitFolders(user_repository));
-  PAWL_TRY(BringObjects(folder_, user, commit, RecentPins(folder_)));
+  PAWL_TRY(BringObjects({folder_, objects_}, user, commit, RecentPins(folder_)));
   PAWL_TRY(RepackIfMany(folder_));
   return Pin(commit);
 }
@@ -185,21 +167,10 @@ Result<std::shared_ptr<const Vault::Listing>> Vault::ListFiles(const CommitId& c
   for (const auto& listing : recent_) {
     if (listing->commit == commit) return listing;
   }
-  GitRun run;
-  run.git_dir = folder_;
-  run.arguments = {"ls-tree", "-r", "-z", "--long", "--full-tree", commit.hex};
-  run.max_output_bytes = kMaxListingBytes;
-  PAWL_ASSIGN(const std::string out, RunGitOrError(run));
+  PAWL_ASSIGN(const CommitText text, ReadCommitText(objects_, commit));
   auto listing = std::make_shared<Listing>();
   listing->commit = commit;
-  for (const std::string_view line : Split(out, '\0')) {
-    if (line.empty()) continue;
-    PAWL_ASSIGN(TreeFile file, ParseTreeLine(line));
-    listing->files.push_back(std::move(file));
-  }
-  // Git's own order is not bytewise, and a hostile tree has whatever order it likes.
-  std::sort(listing->files.begin(), listing->files.end(),
-            [](const TreeFile& a, const TreeFile& b) { return a.path < b.path; });
+  PAWL_ASSIGN(listing->files, trees_.Read(objects_, text.tree));
   if (recent_.size() >= kKeptListings) recent_.erase(recent_.begin());
   recent_.push_back(listing);
   return std::shared_ptr<const Listing>(std::move(listing));
@@ -210,22 +181,38 @@ Result<std::vector<TreeFile>> Vault::ReadTree(const CommitId& commit) const {
   return listing->files;
 }
 
-Result<std::string> Vault::Diff(const CommitId& from, const CommitId& to,
-                                std::size_t max_bytes) const {
+Result<Vault::Difference> Vault::Diff(const CommitId& from, const CommitId& to,
+                                      std::size_t max_bytes) const {
   GitRun run;
   run.git_dir = folder_;
-  run.arguments = {"diff-tree",    "-r",         "-p",     "--no-ext-diff", "--no-textconv",
-                   "--no-renames", "--no-color", from.hex, to.hex};
-  auto diff = RunGitOrError(run);
-  if (!diff.ok() && diff.error().code == Code::kResourceExhausted) {
-    run.arguments = {"diff-tree", "-r", "--raw", "--no-renames", from.hex, to.hex};
-    diff = RunGitOrError(run);
+  run.arguments = {"diff-tree",     "-r",           "--numstat",  "-p",     "--no-ext-diff",
+                   "--no-textconv", "--no-renames", "--no-color", from.hex, to.hex};
+  auto out = RunGitOrError(run);
+  const bool too_large = !out.ok() && out.error().code == Code::kResourceExhausted;
+  if (too_large) {
+    run.arguments = {"diff-tree", "-r", "--numstat", "--no-renames", from.hex, to.hex};
+    out = RunGitOrError(run);
   }
-  if (!diff.ok() || diff->size() <= max_bytes) return diff;
-  std::string cut = diff->substr(0, max_bytes);
-  if (const auto line = cut.rfind('\n'); line != std::string::npos) cut.resize(line + 1);
-  AppendFormat(cut, "... cut: {} of {} bytes shown\n", cut.size(), diff->size());
-  return cut;
+  if (!out.ok()) return out.error();
+  Difference diff;
+  std::string_view rest = *out;
+  // "<added>\t<removed>\t<path>" for each file, "-" for binary ones; the patch follows.
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    const std::vector<std::string_view> words = Split(line, '\t');
+    if (words.size() < 3) break;
+    diff.lines_added += ParseInt(words[0]).value_or(0);
+    diff.lines_removed += ParseInt(words[1]).value_or(0);
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  }
+  if (rest.starts_with('\n')) rest.remove_prefix(1);
+  if (too_large) rest = *out;
+  diff.text = std::string(rest.substr(0, max_bytes));
+  if (rest.size() <= max_bytes) return diff;
+  if (const auto line = diff.text.rfind('\n'); line != std::string::npos)
+    diff.text.resize(line + 1);
+  AppendFormat(diff.text, "... cut: {} of {} bytes shown\n", diff.text.size(), rest.size());
+  return diff;
 }
 
 }  // namespace pawl::campaign

@@ -13,15 +13,10 @@
 #include "base/result.h"
 #include "campaign/config.h"
 #include "campaign/git.h"
+#include "campaign/object_reader.h"
+#include "campaign/tree_reader.h"
 
 namespace pawl::campaign {
-
-struct TreeFile {
-  std::string path;  // from the repository's top, bytes as in git
-  std::string mode;  // "100644", "100755", "120000", "160000"
-  std::string blob;  // object name
-  std::uint64_t size_bytes = 0;
-};
 
 struct ChangedPath {
   std::string path;
@@ -42,7 +37,6 @@ struct CandidateFacts {
   CommitId parent;                   // first parent, empty for a root commit
   std::string subject;               // first line of the message, made printable
   std::vector<ChangedPath> changes;  // incumbent..candidate, renames as delete plus add
-  std::int64_t lines_added = 0, lines_removed = 0;
   IntakeRefusal refusal;
 };
 
@@ -70,8 +64,13 @@ class Vault {
   Result<CandidateFacts> Inspect(const CommitId& incumbent, const CommitId& candidate,
                                  std::string_view prefix, const Config& config) const;
 
-  // Unified diff for people and for the reviewer, cut at `max_bytes`.
-  Result<std::string> Diff(const CommitId& from, const CommitId& to, std::size_t max_bytes) const;
+  // Unified diff for people and for the reviewer, cut at `max_bytes`, and how many lines it adds
+  // and removes.
+  struct Difference {
+    std::string text;
+    std::int64_t lines_added = 0, lines_removed = 0;
+  };
+  Result<Difference> Diff(const CommitId& from, const CommitId& to, std::size_t max_bytes) const;
 
   // Writes the commit's regular files below `destination` (which must not exist), no links, no
   // filters; every file gets the same fixed modification time unless its blob differs from
@@ -92,11 +91,13 @@ class Vault {
     CommitId commit;
     std::vector<TreeFile> files;
   };
-  explicit Vault(Path folder) : folder_(std::move(folder)) {}
+  explicit Vault(const Path& folder) : folder_(folder), objects_(folder) {}
   Status Pin(const CommitId& commit) const;  // kept by gc
   Result<std::shared_ptr<const Listing>> ListFiles(const CommitId& commit) const;
 
   Path folder_;
+  mutable ObjectReader objects_;
+  mutable TreeReader trees_;
   mutable std::vector<std::shared_ptr<const Listing>> recent_;  // the last few trees read
 };
 

@@ -38,15 +38,15 @@ std::string IntakeName(IntakeRefusal::Kind kind) {
   return "none";
 }
 
-Json FactsJson(const campaign::CandidateFacts& facts) {
+Json FactsJson(const campaign::CandidateFacts& facts, const campaign::Vault::Difference& diff) {
   JsonArray changes;
   for (const campaign::ChangedPath& change : facts.changes) {
     changes.emplace_back(JsonObject{
         {"path", change.path}, {"old_blob", change.old_blob}, {"new_blob", change.new_blob}});
   }
   return JsonObject{{"subject", facts.subject},
-                    {"lines_added", facts.lines_added},
-                    {"lines_removed", facts.lines_removed},
+                    {"lines_added", diff.lines_added},
+                    {"lines_removed", diff.lines_removed},
                     {"changes", std::move(changes)}};
 }
 
@@ -107,13 +107,13 @@ Status ExperimentRun::CommitPatch() {
   evidence_.intake = "invalid";
   evidence_.intake_reasons = {"the patch cannot be put on the incumbent: " +
                               PrintableLine(committed.error().message, 1000)};
-  diff_ = request_.patch;
+  diff_.text = request_.patch;
   return OkStatus();
 }
 
 Status ExperimentRun::Inspect() {
   const CommitId commit = facts_.commit;
-  if (diff_.empty()) {
+  if (diff_.text.empty()) {
     PAWL_ASSIGN(facts_, writer_.vault.Inspect(live_.incumbent(), commit, writer_.worktree.prefix,
                                               session_.config()));
     PAWL_ASSIGN(diff_, writer_.vault.Diff(live_.incumbent(), commit, kMaxDiffBytes));
@@ -128,7 +128,7 @@ Status ExperimentRun::Inspect() {
                      Format("unknown classification `{}`", PrintableLine(request_.classification)),
                      "use exact, numerical, approximate or quantization");
   }
-  const judge::ClassFinding finding = judge::CheckClass(*declared, diff_);
+  const judge::ClassFinding finding = judge::CheckClass(*declared, diff_.text);
   evidence_.declared_class = judge::ClassName(finding.declared);
   evidence_.judged_class = judge::ClassName(finding.judged_as);
   evidence_.class_signs = finding.signs;
@@ -150,7 +150,7 @@ Status ExperimentRun::Inspect() {
 
 Status ExperimentRun::Admit() {
   PAWL_ASSIGN(run_dir_, MakeRunFolder(session_.state(), facts_.commit));
-  PAWL_ASSIGN(const Sha256 diff, writer_.journal.artifacts().Put(diff_));
+  PAWL_ASSIGN(const Sha256 diff, writer_.journal.artifacts().Put(diff_.text));
   campaign::Journal::Admission admission;
   admission.campaign = live_.row.id;
   admission.commit = facts_.commit;
@@ -164,7 +164,7 @@ Status ExperimentRun::Admit() {
   admission.proposer = request_.proposer;
   admission.run_dir = run_dir_.string();
   admission.diff_sha256 = diff.hex();
-  admission.facts = FactsJson(facts_);
+  admission.facts = FactsJson(facts_, diff_);
   PAWL_ASSIGN(id_, writer_.journal.Admit(admission));
   return OkStatus();
 }

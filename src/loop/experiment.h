@@ -44,7 +44,7 @@ class ExperimentRun {
   const ExperimentRequest& request_;
 
   campaign::CandidateFacts facts_;
-  std::string diff_;
+  campaign::Vault::Difference diff_;
   std::string diff_sha256_;
   std::int64_t id_ = 0;
   os::Path run_dir_;

@@ -1,0 +1,48 @@
+// From a commit's tree to the sorted list of its files. Trees are read as raw objects, and one that
+// two commits share is read once. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "campaign/object_reader.h"
+
+namespace pawl::campaign {
+
+struct TreeFile {
+  std::string path;  // from the repository's top, bytes as in git
+  std::string mode;  // "100644", "100755", "120000", "160000"; six octal digits as in the object
+  std::string blob;  // object name
+};
+
+class TreeReader {
+ public:
+  // Every entry below `tree` that is no folder, sorted bytewise by path; names can be doubled in a
+  // hostile tree. kCorrupt when a tree is missing or malformed, kResourceExhausted when the list
+  // would not fit kMaxListingBytes or folders nest deeper than kMaxDepth: built to exhaust a
+  // reader.
+  Result<std::vector<TreeFile>> Read(ObjectReader& objects, const std::string& tree);
+
+  static constexpr std::uint64_t kMaxListingBytes = std::uint64_t{64} << 20;
+  static constexpr std::size_t kMaxDepth = 256;
+
+ private:
+  struct Entry {
+    std::string mode, name, object;
+    bool is_tree() const { return mode == "040000"; }
+  };
+  using Tree = std::shared_ptr<const std::vector<Entry>>;
+  static Result<Tree> Parse(std::string_view tree, std::string_view bytes);
+  // Brings the trees that are not known yet.
+  Status Learn(ObjectReader& objects, const std::vector<std::string>& names);
+
+  std::unordered_map<std::string, Tree> known_;
+  std::uint64_t known_bytes_ = 0;
+};
+
+}  // namespace pawl::campaign

@@ -452,15 +452,20 @@ Result<std::vector<IncumbentRow>> Journal::IncumbentHistory(std::int64_t campaig
 Result<std::vector<Sha256>> Journal::ReferencedArtifacts() const {
   std::set<Sha256> hashes;
   std::set<Sha256> indexes;
+  std::set<Sha256> locks;
   PAWL_TRY(impl_->ledger->ForEach({}, [&](const store::Event& event) {
     const std::string text = event.body.Compact();
     CollectMentionedHashes(text, hashes);
-    if (event.kind == event_kind::kCampaignOpened) CollectMentionedHashes(text, indexes);
+    if (event.kind != event_kind::kCampaignOpened) return OkStatus();
+    CollectMentionedHashes(text, indexes);
+    const auto lock = Sha256::FromHex(event.body.StringAt("lock_sha256"));
+    if (lock) locks.insert(*lock);
     return OkStatus();
   }));
   for (const Sha256& index : indexes) {
-    // Some of them are hashes of files that were never stored, such as the locked data's.
-    if (!impl_->artifacts->Contains(index)) continue;
+    // Some of them are hashes of files that were never stored, such as the locked data's. Without a
+    // lock nobody knows any more what it named.
+    if (!impl_->artifacts->Contains(index) && !locks.contains(index)) continue;
     PAWL_ASSIGN(const std::string text, impl_->artifacts->Get(index));
     CollectMentionedHashes(text, hashes);
   }
@@ -469,11 +474,19 @@ Result<std::vector<Sha256>> Journal::ReferencedArtifacts() const {
 
 Result<std::vector<Sha256>> Journal::RequiredArtifacts() const {
   std::set<Sha256> hashes;
+  std::set<Sha256> locks;
   PAWL_TRY(impl_->ledger->ForEach({}, [&](const store::Event& event) {
     CollectNamedHashes(event.body, hashes);
     if (const Json* incumbent = IncumbentIn(event.body)) CollectNamedHashes(*incumbent, hashes);
+    const auto lock = Sha256::FromHex(event.body.StringAt("lock_sha256"));
+    if (event.kind == event_kind::kCampaignOpened && lock) locks.insert(*lock);
     return OkStatus();
   }));
+  for (const Sha256& lock : locks) {
+    // A lock that cannot be read is missed under its own name.
+    const Result<std::string> text = impl_->artifacts->Get(lock);
+    if (text.ok()) PAWL_TRY(CollectSnapshot(*text, hashes));
+  }
   return std::vector<Sha256>(hashes.begin(), hashes.end());
 }
 

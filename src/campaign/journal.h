@@ -191,7 +191,8 @@ class Journal {
   // campaign-opened events (config, contract, lock) mention in turn. Not all of them are artifacts.
   Result<std::vector<Sha256>> ReferencedArtifacts() const;
   // What `verify` must find: the artifacts that events name by members `..._sha256`, in the body
-  // itself and in the items of its `runs`. Both sorted.
+  // itself and in the items of its `runs`, and the harness files that campaigns' locks keep a copy
+  // of. Both sorted.
   Result<std::vector<Sha256>> RequiredArtifacts() const;
   // Experiments admitted but not decided, oldest first.
   Result<std::vector<ExperimentRow>> OpenExperiments() const;

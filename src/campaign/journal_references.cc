@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "campaign/harness_lock.h"
+
 namespace pawl::campaign {
 namespace {
 
@@ -38,6 +40,16 @@ void CollectNamedHashes(const Json& record, std::set<Sha256>& hashes) {
   const Json* runs = record.Find("runs");
   if (runs == nullptr || runs->AsArray() == nullptr) return;
   for (const Json& run : *runs->AsArray()) CollectMembers(run, hashes);
+}
+
+Status CollectSnapshot(std::string_view lock_text, std::set<Sha256>& hashes) {
+  PAWL_ASSIGN(const Json json, ParseJson(lock_text, "harness lock"));
+  PAWL_ASSIGN(const HarnessLock lock, HarnessLock::FromJson(json));
+  for (const LockedFile& file : lock.files) {
+    const auto hash = Sha256::FromHex(file.sha256);
+    if (hash && !file.in_place) hashes.insert(*hash);
+  }
+  return OkStatus();
 }
 
 }  // namespace pawl::campaign

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/result.h"
 
 namespace pawl::campaign {
 
@@ -15,5 +16,8 @@ void CollectMentionedHashes(std::string_view text, std::set<Sha256>& hashes);
 // Artifacts that a record names as its own, by members `..._sha256` of it and of the items of its
 // `runs`. What lies deeper, such as a harness's metric files, has names that Pawl does not choose.
 void CollectNamedHashes(const Json& record, std::set<Sha256>& hashes);
+
+// The harness files whose content a lock's text says is stored. kCorrupt when it is no lock.
+Status CollectSnapshot(std::string_view lock_text, std::set<Sha256>& hashes);
 
 }  // namespace pawl::campaign

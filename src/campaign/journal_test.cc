@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "campaign/harness_lock.h"
 #include "store/test_folders.h"
 
 namespace pawl::campaign {
@@ -28,6 +29,24 @@ Json CampaignBody(std::string branch = "research", std::string config = "config/
                     {"project", "demo"},
                     {"root_commit", Commit40(1).hex},
                     {"metric", "wall"}};
+}
+
+// One file whose content is stored and one that stays in its place.
+HarnessLock LockOf(const Sha256& stored, const Sha256& in_place) {
+  HarnessLock lock;
+  lock.files = {{.path = "harness/a.sh",
+                 .sha256 = stored.hex(),
+                 .size_bytes = 1,
+                 .mode = 0644,
+                 .in_place = false,
+                 .stamp = {}},
+                {.path = "harness/data.bin",
+                 .sha256 = in_place.hex(),
+                 .size_bytes = 1,
+                 .mode = 0644,
+                 .in_place = true,
+                 .stamp = {}}};
+  return lock;
 }
 
 Json Measured(double value) {
@@ -318,12 +337,11 @@ TEST_F(JournalTest, ASharedKeepIsSeenAsLongAsItStands) {
 TEST_F(JournalTest, WhatTheLedgerNamesIsReferencedDirectlyOrThroughTheCampaignsLock) {
   Journal journal = Writer();
   const Sha256 inner = journal.artifacts().Put("harness file").value();
-  const Sha256 lock =
-      journal.artifacts().Put(Json(JsonObject{{"sha256", inner.hex()}}).Canonical()).value();
+  const Sha256 in_place = HashBytes("large data that was never stored");
+  const Sha256 lock = journal.artifacts().Put(LockOf(inner, in_place).ToJson().Canonical()).value();
   const Sha256 stray = journal.artifacts().Put("stray").value();
   JsonObject body = *CampaignBody().AsObject();
   body["lock_sha256"] = lock.hex();
-  const Sha256 in_place = HashBytes("large data that was never stored");
   body["fixed_hashes"] = JsonObject{{"data.bin", in_place.hex()}};
   ASSERT_TRUE(journal.OpenCampaign(body).ok());
   const std::vector<Sha256> kept = journal.ReferencedArtifacts().value();
@@ -331,12 +349,14 @@ TEST_F(JournalTest, WhatTheLedgerNamesIsReferencedDirectlyOrThroughTheCampaignsL
   EXPECT_TRUE(std::ranges::binary_search(kept, lock));
   EXPECT_TRUE(std::ranges::binary_search(kept, in_place));
   EXPECT_FALSE(std::ranges::binary_search(kept, stray));
-  const Json run = JsonObject{{"log_sha256", inner.hex()}};
+  EXPECT_EQ(journal.RequiredArtifacts()->size(), 2U) << "lock and harness file";
+  const Sha256 log = journal.artifacts().Put("log").value();
+  const Json run = JsonObject{{"log_sha256", log.hex()}};
   const Json baseline = JsonObject{{"objective_value", 1},
                                    {"perf", JsonObject{{"weights_sha256", stray.hex()}}},
                                    {"runs", JsonArray{run}}};
   ASSERT_TRUE(journal.RecordBaseline(1, baseline).ok());
-  std::vector<Sha256> required = {lock, inner};
+  std::vector<Sha256> required = {lock, inner, log};
   std::ranges::sort(required);
   EXPECT_EQ(journal.RequiredArtifacts().value(), required);
 }

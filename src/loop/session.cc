@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "loop/recovery.h"
+#include "os/process.h"
 
 namespace pawl::loop {
 
@@ -49,9 +50,11 @@ Status Session::RequireIsolation() {
   const bool by_flag = level == os::IsolationLevel::kL0 && least == os::IsolationLevel::kL1 &&
                        options_.trust_candidate;
   if (level >= least || by_flag) return OkStatus();
-  return MakeError(Code::kUnsupported,
-                   Format("this machine isolates commands at {}, sandbox.min_level asks for {}",
-                          os::LevelName(level), os::LevelName(least)),
+  const std::string why = Join(probe().findings, "; ");
+  return MakeError(os::MachineCode(why).value_or(Code::kUnsupported),
+                   Format("this machine isolates commands at {}, sandbox.min_level asks for {}{}{}",
+                          os::LevelName(level), os::LevelName(least), why.empty() ? "" : ": ",
+                          PrintableLine(why, 600)),
                    "`pawl doctor` says what is missing");
 }
 

@@ -139,7 +139,7 @@ Result<std::string> ReadFile(const Path& path, const ReadOptions& options) {
 
 Status WriteFileAtomic(const Path& path, std::string_view bytes, const WriteOptions& options) {
   const Path folder = FolderOf(path);
-  const Path temporary = folder / (".pawl-" + RandomName() + ".tmp");
+  const Path temporary = folder / (kTemporaryPrefix + RandomName() + ".tmp");
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return FileError("create a temporary file for", path, errno);
   if (Status status = FillAndRename(fd.get(), temporary, path, bytes, options); !status.ok()) {
@@ -201,6 +201,21 @@ Result<FileStamp> StampFile(const Path& path) {
                    .ctime_ns = Nanoseconds(info.st_ctim)};
 }
 
+namespace {
+
+// Who holds a lock writes its note after it got it: one that came a moment later waits for that.
+std::string HolderOf(const Path& path) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const std::string note =
+        PrintableLine(ReadFile(path, {.max_bytes = 4096}).ValueOr(std::string()));
+    if (!note.empty()) return note;
+    ::usleep(1000);
+  }
+  return "another process";
+}
+
+}  // namespace
+
 Result<FileLock> FileLock::Acquire(const Path& path, std::string_view note) {
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return FileError("open lock", path, errno);
@@ -209,11 +224,7 @@ Result<FileLock> FileLock::Acquire(const Path& path, std::string_view note) {
   whole.l_whence = SEEK_SET;
   if (::fcntl(fd.get(), F_OFD_SETLK, &whole) != 0) {
     if (errno != EAGAIN && errno != EACCES) return FileError("lock", path, errno);
-    const std::string holder =
-        PrintableLine(ReadFile(path, {.max_bytes = 4096}).ValueOr(std::string()));
-    return MakeError(Code::kBusy,
-                     Format("{} is locked by {}", path.string(),
-                            holder.empty() ? std::string("another process") : holder),
+    return MakeError(Code::kBusy, Format("{} is locked by {}", path.string(), HolderOf(path)),
                      "wait until it has finished, or end it");
   }
   if (::ftruncate(fd.get(), 0) != 0) return FileError("write lock", path, errno);

@@ -54,6 +54,8 @@ struct WriteOptions {
   bool durable = true;
 };
 Status WriteFileAtomic(const Path& path, std::string_view bytes, const WriteOptions& options = {});
+// How the temporary files' names begin: what a killed process left of them is worth nothing.
+inline constexpr const char* kTemporaryPrefix = ".pawl-";
 
 Status SyncFolder(const Path& folder);
 Status MakeFolders(const Path& folder, mode_t mode = 0755);

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include "base/text.h"
@@ -140,8 +141,23 @@ Result<std::string> RunToolOrError(const ToolCall& call) {
   PAWL_ASSIGN(ToolResult result, RunTool(call));
   if (result.exit_code == 0) return std::move(result.out);
   const std::string words = LastWords(result);
-  return MakeError(Code::kIo, Format("{} failed with exit code {}{}{}", call.argv[0],
-                                     result.exit_code, words.empty() ? "" : ": ", words));
+  return MakeError(MachineCode(words).value_or(Code::kIo),
+                   Format("{} failed with exit code {}{}{}", call.argv[0], result.exit_code,
+                          words.empty() ? "" : ": ", words));
+}
+
+std::optional<Code> MachineCode(std::string_view words) {
+  // Tools print the C library's texts, in English for the environment that they get here.
+  const auto says = [&](int number) {
+    return words.find(std::generic_category().message(number)) != std::string_view::npos;
+  };
+  for (const int exhausted : {ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE}) {
+    if (says(exhausted)) return Code::kResourceExhausted;
+  }
+  // Git has words of its own.
+  if (words.find("Out of diskspace") != std::string_view::npos) return Code::kResourceExhausted;
+  if (says(EIO)) return Code::kIo;
+  return std::nullopt;
 }
 
 std::vector<std::string> BasicEnvironment() {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,10 @@ Result<std::string> RunToolOrError(const ToolCall& call);
 // Where a system's programs are, whatever the caller's PATH says.
 inline constexpr std::string_view kSystemSearchPath =
     "/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+// What a failed tool's words say about the machine: kResourceExhausted when space, memory or
+// descriptors ran out, kIo when a disk failed; nothing when the reason lies elsewhere.
+std::optional<Code> MachineCode(std::string_view words);
 
 // PATH, HOME, LANG=C.UTF-8, TZ and nothing else (no GIT_*, LD_*, PYTHON*).
 std::vector<std::string> BasicEnvironment();

@@ -141,5 +141,14 @@ TEST(StopSignals, SetTheFlagAndWakeAWaiter) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(MachineCode, TellsAFullMachineFromABrokenDiskAndFromOtherReasons) {
+  EXPECT_EQ(MachineCode("cp: error writing 'x': No space left on device"),
+            Code::kResourceExhausted);
+  EXPECT_EQ(MachineCode("fatal: sha1 file 'x' write error. Out of diskspace"),
+            Code::kResourceExhausted);
+  EXPECT_EQ(MachineCode("bwrap: Can't create /dev/shm: Input/output error"), Code::kIo);
+  EXPECT_EQ(MachineCode("fatal: bad object"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace pawl::os

@@ -90,6 +90,8 @@ Result<RunOutcome> RunSession::Run(const std::string& plan, Monotonic::time_poin
   // Whatever went wrong above, nothing may live afterwards.
   if (Status ended = AwaitEnd(); status.ok()) status = std::move(ended);
   if (Status finished = parts_.log.Finish(); status.ok()) status = std::move(finished);
+  // Only now all its words are there, and how it ended is known.
+  if (did_not_come_up_) return DidNotComeUp(wait_status_);
   if (!status.ok()) return status.error();
   return Judge(called);
 }
@@ -99,7 +101,8 @@ Result<RunOutcome> RunSession::Run(const std::string& plan, Monotonic::time_poin
 Status RunSession::Greet(const std::string& plan) {
   alarm_ = Monotonic::now() + kStartLimit;
   while (!greeted_) {
-    if (socket_ended_ || child_ended_ || Monotonic::now() >= alarm_) return DidNotComeUp();
+    did_not_come_up_ = socket_ended_ || child_ended_ || Monotonic::now() >= alarm_;
+    if (did_not_come_up_) return DidNotComeUp(0);
     PAWL_TRY(WaitOnce(alarm_));
   }
   PAWL_TRY(parts_.bound.Adopt(family_.root));
@@ -276,7 +279,11 @@ Status RunSession::AwaitEnd() {
     }
   }
   if (spec_.level < IsolationLevel::kL3 && greeted_ && !usage_) PAWL_TRY(SweepUser());
-  PAWL_TRY(Reap(parts_.child));
+  // A bubblewrap that was killed half-way leaves a child that waits for it for good. The group is
+  // ours until its leader is reaped.
+  if (!greeted_) ::kill(-parts_.child.pid, SIGKILL);
+  PAWL_ASSIGN(const Reaped reaped, Reap(parts_.child));
+  wait_status_ = reaped.wait_status;
   while (!log_ended_) {
     const std::uint64_t before = parts_.log.total_bytes();
     PAWL_TRY(PumpLog());
@@ -299,12 +306,20 @@ Status RunSession::SweepUser() {
 
 // ---- the outcome
 
-Error RunSession::DidNotComeUp() const {
-  const std::string words = PrintableLine(Trim(parts_.log.beginning()), 600);
-  return MakeError(Code::kUnsupported,
+Error RunSession::DidNotComeUp(int wait_status) const {
+  std::string words = PrintableLine(Trim(parts_.log.beginning()), 600);
+  Code code = MachineCode(words).value_or(Code::kUnsupported);
+  if (WIFSIGNALED(wait_status)) {
+    if (!words.empty()) words += "; ";
+    words += Format("its first process was killed by signal {}", WTERMSIG(wait_status));
+    code = Code::kIo;
+  }
+  return MakeError(code,
                    Format("the sandbox of level {} did not come up{}{}", LevelName(spec_.level),
                           words.empty() ? "" : ": ", words),
-                   "run 'pawl doctor' to see what this machine offers");
+                   code == Code::kUnsupported
+                       ? "run 'pawl doctor' to see what this machine offers"
+                       : "mend the machine, then run the same command again");
 }
 
 Result<RunOutcome> RunSession::Judge(Monotonic::time_point called) {

@@ -48,7 +48,7 @@ class RunSession {
   Status AwaitEnd();
   Status SweepUser();
   Result<RunOutcome> Judge(Monotonic::time_point called);
-  Error DidNotComeUp() const;
+  Error DidNotComeUp(int wait_status) const;
 
   Parts parts_;
   const SandboxSpec& spec_;
@@ -59,6 +59,8 @@ class RunSession {
   bool socket_ended_ = false;
   bool log_ended_ = false;
   bool child_ended_ = false;
+  bool did_not_come_up_ = false;
+  int wait_status_ = 0;  // of the child, once it is reaped
   std::optional<RunEnd> reason_;
   Monotonic::time_point alarm_{};      // what it means depends on the phase
   Monotonic::time_point next_look_{};  // at the memory

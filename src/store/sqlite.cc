@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -87,8 +88,14 @@ Error SqlError(const Connection& connection, int result, std::string_view verb) 
   const Code code = CodeOf(connection.db, result);
   const bool own = connection.db != nullptr && sqlite3_extended_errcode(connection.db) == result;
   const char* detail = own ? sqlite3_errmsg(connection.db) : sqlite3_errstr(result);
-  return MakeError(code, Format("cannot {} {}: {}", verb, connection.path.string(), detail),
-                   HintOf(code));
+  const int system = (result & 0xff) == SQLITE_IOERR && connection.db != nullptr
+                         ? sqlite3_system_errno(connection.db)
+                         : 0;
+  return MakeError(
+      code,
+      Format("cannot {} {}: {}{}{}", verb, connection.path.string(), detail,
+             system == 0 ? "" : ": ", system == 0 ? "" : std::generic_category().message(system)),
+      HintOf(code));
 }
 
 Status RunText(Connection& connection, const char* sql, std::string_view verb) {

@@ -23,6 +23,7 @@ Result<int> RunExperiment(Context& context, const Arguments& arguments) {
                                {"commit", report.commit},
                                {"branch_moved", report.branch_moved},
                                {"verdict", report.verdict.ToJson()}});
+  if (report.verdict.kind == campaign::VerdictKind::kInterrupted) return kExitInterrupted;
   return report.verdict.kind == campaign::VerdictKind::kKeep ? kExitOk : kExitRefused;
 }
 

@@ -41,6 +41,7 @@ Result<int> RunGc(Context& context, const Arguments& arguments) {
   Progress progress(context);
   PAWL_ASSIGN(loop::Engine engine, OpenEngine(context, arguments, &progress));
   PAWL_ASSIGN(const loop::GcReport report, engine.Gc());
+  RefreshExports(context, engine.config());
   context.Print(Format("Removed {} folders and {} stored files, {} freed", report.folders_removed,
                        report.artifacts_removed, FormatBytes(report.bytes_freed)));
   context.PrintJson(JsonObject{{"folders_removed", report.folders_removed},

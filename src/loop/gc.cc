@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "loop/leftovers.h"
 #include "loop/setup_result.h"
 #include "loop/verbs.h"
 
@@ -95,6 +96,8 @@ Result<GcReport> Gc(Session& session, Writer& writer) {
   if (!any_open) PAWL_TRY(Prune(state.setup(), {}, report));
   PAWL_ASSIGN(const std::set<Path> runs, NamedRunFolders(writer));
   PAWL_TRY(Prune(state.runs(), runs, report));
+  PAWL_TRY(EndHalfStarted());
+  PAWL_TRY(RemoveHalfWrittenRest(state));
   PAWL_TRY(PruneArtifacts(writer, report));
   return report;
 }

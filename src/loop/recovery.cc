@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "judge/verdict.h"
+#include "loop/leftovers.h"
 #include "loop/promotion.h"
 
 namespace pawl::loop {
@@ -43,8 +44,10 @@ Status NameInterrupted(Session& session, Writer& writer, const campaign::Experim
 
 Status Recover(Session& session, Writer& writer) {
   // The state lock is ours, so whatever lies in the work folder belongs to nobody alive. Sandboxes
-  // die with the process that started them.
+  // that came up die with the process that started them.
+  if (os::Exists(session.state().work())) PAWL_TRY(EndHalfStarted());
   PAWL_TRY(os::RemoveTree(session.state().work()));
+  PAWL_TRY(RemoveHalfWritten(session.state()));
   PAWL_ASSIGN(const auto open, writer.journal.OpenExperiments());
   for (const campaign::ExperimentRow& row : open) {
     PAWL_TRY(NameInterrupted(session, writer, row));

@@ -195,12 +195,27 @@ Result<os::ToolResult> RunGit(const GitRun& run) {
   return os::RunTool(GitCall(run));
 }
 
+Error GitError(std::string_view verb, const os::ToolResult& result) {
+  // RunTool's exit code of a process that a signal ended.
+  if (result.exit_code > 128 + 1 && result.err.empty()) {
+    return MakeError(Code::kIo,
+                     Format("git {} was killed by signal {}", verb, result.exit_code - 128));
+  }
+  return MakeError(os::MachineCode(result.err).value_or(Code::kIo),
+                   Format("git {} failed with exit {}: {}", verb, result.exit_code,
+                          PrintableLine(Trim(result.err), 400)));
+}
+
+bool IsMachinesFault(const Error& error) {
+  return error.code != Code::kIo || os::MachineCode(error.message) ||
+         error.message.find("was killed by signal") != std::string::npos;
+}
+
 Result<std::string> RunGitOrError(const GitRun& run) {
   PAWL_ASSIGN(os::ToolResult result, RunGit(run));
   if (result.exit_code == 0) return std::move(result.out);
   const std::string verb = run.arguments.empty() ? "" : run.arguments.front();
-  return MakeError(Code::kIo, Format("git {} failed with exit {}: {}", verb, result.exit_code,
-                                     PrintableLine(Trim(result.err), 400)));
+  return GitError(verb, result);
 }
 
 Result<std::string> Git(const Path& repository, std::vector<std::string> arguments,
@@ -280,8 +295,8 @@ Status MoveBranch(const Path& repository, std::string_view branch, const CommitI
         Code::kConflict,
         Format("branch {} is at {}, not at {}", PrintableLine(branch, 100), at, expected.brief()),
         "somebody moved it; nothing was changed");
-  return MakeError(Code::kIo, Format("cannot move branch {}: {}", PrintableLine(branch, 100),
-                                     PrintableLine(Trim(moved.err), 300)));
+  return GitError("update-ref", moved)
+      .Within(Format("cannot move branch {}", PrintableLine(branch, 100)));
 }
 
 }  // namespace pawl::campaign

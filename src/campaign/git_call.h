@@ -44,6 +44,11 @@ struct GitRun {
 // How it is to be started.
 os::ToolCall GitCall(const GitRun& run);
 Result<os::ToolResult> RunGit(const GitRun& run);
+// What a non-zero exit means: git's own words, and what they say about the machine.
+Error GitError(std::string_view verb, const os::ToolResult& result);
+// Whether a failed call says something about the machine (full, broken, git killed) and nothing
+// about the repository.
+bool IsMachinesFault(const Error& error);
 // A non-zero exit is an error with git's own words.
 Result<std::string> RunGitOrError(const GitRun& run);
 

@@ -159,8 +159,7 @@ Result<bool> Vault::IsAncestor(const CommitId& ancestor, const CommitId& descend
   run.arguments = {"merge-base", "--is-ancestor", ancestor.hex, descendant.hex};
   PAWL_ASSIGN(const os::ToolResult result, RunGit(run));
   if (result.exit_code <= 1) return result.exit_code == 0;
-  return MakeError(Code::kIo,
-                   Format("git merge-base failed: {}", PrintableLine(Trim(result.err), 300)));
+  return GitError("merge-base", result);
 }
 
 Result<std::shared_ptr<const Vault::Listing>> Vault::ListFiles(const CommitId& commit) const {

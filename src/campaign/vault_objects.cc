@@ -95,9 +95,7 @@ Status FillQuarantine(const Path& vault, const GitFolders& user, const Path& pac
                                   (pack_folder / (name + ".pack")).string()});
   PAWL_ASSIGN(const os::ToolResult indexed, RunGit(index));
   // 1 says that the pack leans on the vault.
-  if (indexed.exit_code > 1)
-    return MakeError(Code::kIo, Format("git index-pack failed with exit {}: {}", indexed.exit_code,
-                                       PrintableLine(Trim(indexed.err), 400)));
+  if (indexed.exit_code > 1) return GitError("index-pack", indexed);
   return OkStatus();
 }
 
@@ -133,7 +131,7 @@ Status BringObjects(const Receiver& vault, const GitFolders& user, const CommitI
               os::ScratchFolder::Make(vault.folder, kQuarantinePrefix));
   const Path packs = quarantine.path() / "objects" / "pack";
   const Status filled = FillQuarantine(vault.folder, user, packs, RevisionInput(commit, known));
-  if (!filled.ok() && filled.error().code != Code::kIo) return filled;
+  if (!filled.ok() && IsMachinesFault(filled.error())) return filled;
   if (!filled.ok()) return WhyUnreadable(vault.folder, user, commit, filled.error().message);
   PAWL_TRY(MoveIn(packs, vault.folder));
   // An object that was rewritten came in under its true name, so that the honest one is missing;

@@ -27,6 +27,8 @@ Status ApplyToIndex(GitRun run, const CommitId& parent, std::string_view patch) 
     if (!patch.ends_with('\n')) run.input += '\n';
     PAWL_ASSIGN(const os::ToolResult applied, RunGit(run));
     if (applied.exit_code == 0) return OkStatus();
+    // Nothing that a patch could be blamed for.
+    if (const Error failed = GitError("apply", applied); IsMachinesFault(failed)) return failed;
     if (first_words.empty()) first_words = PrintableLine(Trim(applied.err), 300);
   }
   return MakeError(Code::kInvalidArgument,

@@ -68,6 +68,9 @@ Status RemoveHalfWritten(const StateFolder& state) {
 
 Status RemoveHalfWrittenRest(const StateFolder& state) {
   PAWL_TRY(RemoveNamed(state.path() / "vault.git/refs/pawl", os::kTemporaryPrefix));
+  for (int fan = 0; fan < 256; ++fan) {
+    PAWL_TRY(RemoveNamed(state.path() / "vault.git/objects" / Format("{:02x}", fan), "tmp_"));
+  }
   const Path lanes = state.path() / "lanes";
   if (!os::Exists(lanes)) return OkStatus();
   PAWL_ASSIGN(const std::vector<os::TreeEntry> entries, os::ListTree(lanes));

@@ -309,9 +309,12 @@ Status RunSession::SweepUser() {
 Error RunSession::DidNotComeUp(int wait_status) const {
   std::string words = PrintableLine(Trim(parts_.log.beginning()), 600);
   Code code = MachineCode(words).value_or(Code::kUnsupported);
-  if (WIFSIGNALED(wait_status)) {
+  // Bubblewrap passes on how its inner half ended.
+  const int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status)
+                                              : std::max(0, WEXITSTATUS(wait_status) - 128);
+  if (signal != 0) {
     if (!words.empty()) words += "; ";
-    words += Format("its first process was killed by signal {}", WTERMSIG(wait_status));
+    words += Format("it was killed by signal {}", signal);
     code = Code::kIo;
   }
   return MakeError(code,

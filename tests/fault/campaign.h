@@ -1,5 +1,5 @@
-// A small campaign in five steps that can be set back to before any of them: init, baseline, an
-// experiment that is kept, one that is not, and a queue with one patch of either kind.
+// A small campaign in six steps that can be set back to before any of them: init, baseline, an
+// experiment that is kept, one that is not, a queue with one patch of either kind, and an undo.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,81 +8,67 @@
 #include <string>
 #include <vector>
 
-#include "fault/strace.h"
-#include "support/processes.h"
+#include "fault/injector.h"
 #include "support/project.h"
 
 namespace pawl::fault {
 
-using test::Lives;
 using test::Outcome;
 using test::Project;
 
-enum class Step : std::uint8_t { kInit, kBaseline, kKeep, kDiscard, kQueue };
-inline constexpr int kSteps = 5;
+enum class Step : std::uint8_t { kInit, kBaseline, kKeep, kDiscard, kQueue, kUndo };
+inline constexpr Step kSteps[] = {Step::kInit,    Step::kBaseline, Step::kKeep,
+                                  Step::kDiscard, Step::kQueue,    Step::kUndo};
 const char* StepName(Step step);
 
-// What is on record, without what a fault may add (interrupted experiments, failures of the
-// machine) and without ids and times.
+// What is on record, without ids and times.
 struct Standing {
   std::string lane;                 // state, figures and keeps of the campaign
   std::vector<std::string> judged;  // experiments with a verdict on the idea
   std::string incumbent_tree;       // tree of the incumbent's commit
   std::string branch_tree;
-  std::vector<std::string> extra;  // the others, by status
+  // What only a fault adds, as "7 interrupted": experiments without a verdict on the idea.
+  std::vector<std::string> extra;
+  std::vector<std::int64_t> open;     // experiments without any verdict
+  std::vector<std::string> recorded;  // every experiment, as "7 keep"
 
-  std::string Text() const;  // without `extra`
+  std::string Text() const;  // what an uninterrupted campaign has as well
 };
 
 class Campaign {
  public:
-  // The uninterrupted campaign is run once here: false in ok() when the machine lacks isolation.
-  Campaign();
+  // The uninterrupted campaign is run once here, up to and with `last`: false in ok() when the
+  // machine lacks isolation.
+  explicit Campaign(Step last = Step::kUndo);
 
   bool ok() const { return ok_; }
   Project& project() { return project_; }
-  Strace& strace() { return strace_; }
+  Injector& injector() { return injector_; }
 
   // To the moment before `step` is called.
   void SetBack(Step step);
   Outcome Call(Step step, const std::vector<std::string>& wrapper = {});
   // Puts the work tree ready for `step`, as its user would.
   void Prepare(Step step);
+  // The exit code of `step` without any fault.
+  static int ExitCode(Step step) { return step == Step::kDiscard ? 3 : 0; }
 
   Standing Now();
-  // How things stood after `step` without any fault.
+  // How things stood after `step`, and what it passed, without any fault.
   const Standing& Expected(Step step) const { return expected_[static_cast<std::size_t>(step)]; }
-  // Calls that `step` makes without any fault.
-  std::vector<Point> Points(Step step, const std::vector<std::string>& calls) const;
-
-  // After a fault in `step`: whatever was acknowledged is there, the records are sound, and calling
-  // the step once more leads to where an uninterrupted one does; with `to_the_end`, all later too.
-  testing::AssertionResult Survives(Step step, const Outcome& faulted, bool to_the_end);
+  const std::vector<Point>& Points(Step step) const {
+    return points_[static_cast<std::size_t>(step)];
+  }
 
  private:
-  testing::AssertionResult Acknowledged(Step step, const Outcome& faulted, const Standing& now);
-  testing::AssertionResult GoesOn(Step step, const Standing& now);
   os::Path Copy(Step step) const;
 
   Project project_;
   os::ScratchFolder copies_;
-  Strace strace_;
+  Injector injector_;
   bool ok_ = false;
   std::vector<Standing> expected_;
-  std::vector<std::map<std::string, int>> counts_;
+  std::vector<std::vector<Point>> points_;
 };
 
-// One for the whole program, made at first use.
-Campaign& SharedCampaign();
-
-// Every n-th of `points` from a seeded place on, about `count` of them; all with PAWL_TEST_ALL=1.
-std::vector<Point> Sample(const std::vector<Point>& points, std::size_t count, unsigned seed);
-
 }  // namespace pawl::fault
-
-// First in each test on the shared campaign.
-#define PAWL_FAULT_OR_SKIP()                                                          \
-  if (const std::string missing = ::pawl::fault::Strace::Missing(); !missing.empty()) \
-    GTEST_SKIP() << missing;                                                          \
-  if (!::pawl::fault::SharedCampaign().ok())                                          \
-  GTEST_SKIP() << "this machine does not offer isolation level L3"

@@ -1,80 +1,66 @@
-// System calls of pawl that fail: a full disk, a broken one, an interruption.
-#include <cstdio>
+// Calls that fail: a disk that fills up and stays full, one that is broken, an interruption, and
+// helpers that are killed. Of pawl itself, of git, and of what builds up a sandbox.
+#include <cerrno>
 
 #include "base/text.h"
-#include "fault/campaign.h"
+#include "fault/sweep.h"
 
 namespace pawl::fault {
 namespace {
 
+constexpr std::size_t kSampled = 5;  // a step
+
 struct Failure {
   const char* name;
-  const char* error;
-  std::vector<std::string> calls;
-  bool on;  // from there on, as a full disk does
+  int error;  // 0: the caller is killed
+  bool on;    // from there on
 };
+constexpr Failure kFullDisk{"full disk", ENOSPC, true};
+constexpr Failure kBroken{"broken disk", EIO, false};
+constexpr Failure kInterrupted{"interruption", EINTR, false};
+constexpr Failure kCallerKilled{"helper killed", 0, false};
 
-void PrintTo(const Failure& failure, std::ostream* out) {
-  *out << failure.name;
+// One of those that can happen there.
+Failure Draw(const Point& point, std::mt19937& random) {
+  std::vector<Failure> possible = {kBroken};
+  if (!point.call.ends_with("sync")) possible.push_back(kFullDisk);
+  if (point.who != "pawl") {
+    possible.push_back(kCallerKilled);
+  } else if (point.call == "write" || point.call == "pwrite64" || point.call == "openat") {
+    possible.push_back(kInterrupted);
+  }
+  return possible[random() % possible.size()];
 }
 
-class Failing : public testing::TestWithParam<Failure> {};
-
-// Clear: either the verb went well all the same, or it says what failed and exits with the code for
-// that. A signal, a defect of Pawl's own or a judgement on the idea is none of these.
-testing::AssertionResult Clear(Step step, const Outcome& outcome) {
-  const int well = step == Step::kDiscard ? 3 : 0;
-  const bool infra = outcome.exit_code == 3 && outcome.verdict() == "infra-fail";
-  if (outcome.exit_code == well && (step != Step::kDiscard || !outcome.verdict().empty())) {
-    return testing::AssertionSuccess();
-  }
-  if (infra && !outcome.reasons().empty()) return testing::AssertionSuccess();
-  if (outcome.exit_code != 2) return testing::AssertionFailure() << outcome.Text();
-  const Json* error = outcome.json.Find("error");
-  // Where standard output itself failed there is nobody to tell but the exit code.
-  if (error == nullptr && outcome.out.empty()) return testing::AssertionSuccess();
-  if (outcome.error().empty() || error->StringAt("code") == "internal") {
-    return testing::AssertionFailure() << outcome.Text();
-  }
-  return testing::AssertionSuccess();
-}
+class Failing : public Sweep {};
 
 TEST_P(Failing, IsSaidAndLosesNothing) {
-  PAWL_FAULT_OR_SKIP();
   Campaign& campaign = SharedCampaign();
-  const Failure& failure = GetParam();
+  const Step step = GetParam();
+  std::mt19937 random(Seed() + 1);
+  const std::vector<Point> points = Choose(kSampled, Where::kFiles, random);
   int fired = 0;
-  int tried = 0;
-  int refused = 0;
-  for (const Step step : {Step::kBaseline, Step::kKeep, Step::kQueue}) {
-    const std::vector<Point> all = campaign.Points(step, failure.calls);
-    for (const Point& point : Sample(all, 2, 7U + static_cast<unsigned>(step))) {
-      campaign.SetBack(step);
-      const Outcome faulted =
-          campaign.Call(step, campaign.strace().Failing(point, failure.error, failure.on));
-      ++tried;
-      fired += campaign.strace().Failures() > 0 ? 1 : 0;
-      refused += faulted.exit_code == 0 ? 0 : 1;
-      EXPECT_TRUE(Clear(step, faulted)) << StepName(step) << ", " << point.Text();
-      EXPECT_TRUE(campaign.Survives(step, faulted, false))
-          << StepName(step) << ", " << point.Text() << "\n"
-          << faulted.Text();
-    }
+  int stopped = 0;
+  for (const Point& point : points) {
+    const Failure failure = Draw(point, random);
+    SCOPED_TRACE(Format("{}: {} at {}, PAWL_TEST_SEED={}", StepName(step), failure.name,
+                        point.Text(), Seed()));
+    campaign.SetBack(step);
+    const Outcome faulted = campaign.Call(
+        step, failure.error == 0 ? campaign.injector().KillingCaller(point)
+                                 : campaign.injector().Failing(point, failure.error, failure.on));
+    const Injector::Report report = campaign.injector().Last();
+    fired += report.fired > 0 ? 1 : 0;
+    stopped += faulted.exit_code == Campaign::ExitCode(step) ? 0 : 1;
+    EXPECT_FALSE(report.outlived) << "something that pawl had started lives on";
+    EXPECT_TRUE(SaysWhatFailed(step, faulted, failure.error));
+    EXPECT_TRUE(Survives(campaign, step, faulted, false)) << faulted.Text();
   }
-  std::printf("%s: %d of %d faults fired, %d stopped the verb\n", failure.name, fired, tried,
-              refused);
-  EXPECT_GE(tried, 6);
-  EXPECT_GE(fired + 1, tried);
+  ExpectFired(StepName(step), points.size(), static_cast<std::size_t>(fired),
+              campaign.Points(step).size(), Format("{} stopped the verb", stopped));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Errors, Failing,
-    testing::Values(
-        Failure{"FullDisk", "ENOSPC", {"pwrite64", "mkdir", "mkdirat", "rename"}, true},
-        Failure{"BrokenSync", "EIO", {"fsync", "fdatasync"}, false},
-        Failure{"BrokenWrite", "EIO", {"pwrite64", "ftruncate", "rename", "renameat"}, false},
-        Failure{"Interrupted", "EINTR", {"write", "pwrite64", "openat", "fdatasync"}, false}),
-    [](const auto& failure) { return std::string(failure.param.name); });
+INSTANTIATE_TEST_SUITE_P(Steps, Failing, testing::ValuesIn(kSteps), SweptStep);
 
 }  // namespace
 }  // namespace pawl::fault

@@ -6,11 +6,16 @@
 #include <cstring>
 #include <fstream>
 
+#include <gtest/gtest.h>
+
 #include "base/text.h"
-#include "fault/campaign.h"
+#include "support/project.h"
 
 namespace pawl::fault {
 namespace {
+
+using test::Outcome;
+using test::Project;
 
 class SmallDisk {
  public:
@@ -61,10 +66,18 @@ TEST(FullDisk, IsSaidAndTheCampaignGoesOnOnceThereIsRoom) {
     // With room enough it may still come through; else it says so and judges nothing.
     if (outcome.verdict() == "keep") continue;
     ++stopped;
-    EXPECT_TRUE(outcome.exit_code == 2 || outcome.verdict() == "infra-fail") << outcome.Text();
+    if (outcome.verdict().empty()) {
+      EXPECT_EQ(outcome.exit_code, 2) << outcome.Text();
+      ASSERT_NE(outcome.json.Find("error"), nullptr) << outcome.Text();
+      EXPECT_EQ(outcome.json.Find("error")->StringAt("code"), "resource-exhausted")
+          << outcome.Text();
+    } else {
+      EXPECT_EQ(outcome.verdict(), "infra-fail") << outcome.Text();
+    }
     const std::string said = outcome.error() + outcome.reasons();
     EXPECT_TRUE(said.find("No space") != std::string::npos ||
-                said.find("Out of diskspace") != std::string::npos)
+                said.find("Out of diskspace") != std::string::npos ||
+                said.find("disk is full") != std::string::npos)
         << outcome.Text();
   }
   EXPECT_GT(stopped, 0);

@@ -1,16 +1,23 @@
 // Pawl ended in the middle of a run: asked to (SIGINT, SIGTERM) and not (SIGKILL).
 #include <signal.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
-#include <thread>
+#include <optional>
+
+#include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "fault/campaign.h"
+#include "support/processes.h"
+#include "support/project.h"
 
 namespace pawl::fault {
 namespace {
+
+using test::Becomes;
+using test::Lives;
+using test::Outcome;
+using test::Project;
 
 // A campaign in which an experiment hangs in perf, with a forked process beside it.
 class Hanging {
@@ -25,25 +32,23 @@ class Hanging {
 
   // Starts the experiment and waits until both of its processes live.
   testing::AssertionResult Start() {
-    project_->Write("src/program.sh", project_->Read("src/program.sh") +
-                                          "if test $stage = perf; then\n"
-                                          "  setsid sleep 31415.1 & sleep 31415.2\nfi\n");
+    project_->Write("src/program.sh",
+                    project_->Read("src/program.sh") +
+                        Format("if test $stage = perf; then\n  setsid sleep {} & sleep {}\nfi\n",
+                               Number(1), Number(2)));
     project_->Commit();
     pawl_ = project_->Start({"experiment", "--description", "hangs"});
-    if (!Within([] { return Lives(First()) && Lives(Second()); })) {
-      return testing::AssertionFailure() << "the experiment did not start";
+    if (Becomes(true, CommandLine(1)) && Becomes(true, CommandLine(2))) {
+      return testing::AssertionSuccess();
     }
-    return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "the experiment did not start";
   }
   int End(int signal) {
     ::kill(pawl_, signal);
-    int status = 0;
-    ::waitpid(pawl_, &status, 0);
-    return status;
+    return project_->Await(pawl_).exit_code;
   }
-  static bool Gone() {
-    return Within([] { return !Lives(First()) && !Lives(Second()); });
-  }
+  bool Gone() { return Becomes(false, CommandLine(1)) && Becomes(false, CommandLine(2)); }
+  bool AnyLives() { return Lives(CommandLine(1)) || Lives(CommandLine(2)); }
   std::vector<std::string> Statuses() {
     std::vector<std::string> statuses;
     const Outcome summary = project_->Pawl({"summary"});
@@ -58,16 +63,10 @@ class Hanging {
   }
 
  private:
-  static std::string First() { return std::string("sleep\0", 6) + "31415.1"; }
-  static std::string Second() { return std::string("sleep\0", 6) + "31415.2"; }
-  template <class Condition>
-  static bool Within(Condition holds) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > limit) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return true;
+  // No other test that runs at the same time sleeps for as long.
+  static std::string Number(int which) { return Format("31{}.{}", ::getpid(), which); }
+  static std::string CommandLine(int which) {
+    return std::string("sleep\0", 6) + Number(which) + std::string(1, '\0');
   }
 
   std::optional<Project> project_;
@@ -80,10 +79,8 @@ TEST_P(Asked, IsRecordedAsInterruptedAndTheNextExperimentWorks) {
   Hanging hanging;
   if (!hanging.Open()) GTEST_SKIP() << "this machine does not offer isolation level L3";
   ASSERT_TRUE(hanging.Start());
-  const int status = hanging.End(GetParam());
-  ASSERT_TRUE(WIFEXITED(status)) << status;
-  EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_TRUE(Hanging::Gone());
+  EXPECT_EQ(hanging.End(GetParam()), 130);
+  EXPECT_TRUE(hanging.Gone());
   EXPECT_EQ(hanging.Statuses(), std::vector<std::string>{"interrupted"});
   EXPECT_TRUE(hanging.WorkIsEmpty());
   EXPECT_EQ(hanging.project().Try("ops=9\n").verdict(), "keep");
@@ -98,13 +95,11 @@ TEST(NotAsked, NothingOfAKilledPawlOutlivesTheNextStart) {
   Hanging hanging;
   if (!hanging.Open()) GTEST_SKIP() << "this machine does not offer isolation level L3";
   ASSERT_TRUE(hanging.Start());
-  const int status = hanging.End(SIGKILL);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(hanging.End(SIGKILL), 128 + SIGKILL);
   EXPECT_FALSE(hanging.WorkIsEmpty());
   const Outcome next = hanging.project().Try("ops=9\n");
   EXPECT_EQ(next.verdict(), "keep") << next.Text();
-  EXPECT_FALSE(Lives(std::string("sleep\0", 6) + "31415.1"));
-  EXPECT_FALSE(Lives(std::string("sleep\0", 6) + "31415.2"));
+  EXPECT_FALSE(hanging.AnyLives());
   EXPECT_TRUE(hanging.WorkIsEmpty());
   EXPECT_EQ(hanging.Statuses().size(), 2U);
   EXPECT_EQ(hanging.Statuses().front(), "interrupted");
@@ -112,7 +107,7 @@ TEST(NotAsked, NothingOfAKilledPawlOutlivesTheNextStart) {
 }
 
 // While one Pawl measures, another is told who it is, and neither harms the record.
-TEST(Rivals, TheSecondIsToldWhoIsBusy) {
+TEST(Busy, TheSecondIsToldByWhom) {
   Hanging hanging;
   if (!hanging.Open()) GTEST_SKIP() << "this machine does not offer isolation level L3";
   ASSERT_TRUE(hanging.Start());
@@ -123,7 +118,7 @@ TEST(Rivals, TheSecondIsToldWhoIsBusy) {
   EXPECT_NE(second.error().find("process "), std::string::npos) << second.error();
   EXPECT_EQ(hanging.project().Pawl({"status"}).exit_code, 0) << "reading needs no lock";
   EXPECT_EQ(hanging.project().Verify().exit_code, 0);
-  EXPECT_EQ(WEXITSTATUS(hanging.End(SIGTERM)), 130);
+  EXPECT_EQ(hanging.End(SIGTERM), 130);
   EXPECT_EQ(hanging.Statuses().size(), 1U) << "the refused call left nothing";
   EXPECT_EQ(hanging.project().Try("ops=9\n").verdict(), "keep");
 }

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 
 #include "base/text.h"
@@ -207,7 +210,7 @@ Project::Project(const ProjectOptions& options)
   for (const auto& [path, name] : options.programs) {
     Write(path, Require(os::ReadFile(Path(PAWL_BIN_DIR) / name), name), 0755);
   }
-  Git({"init", "--quiet", "--initial-branch=autoresearch/test"});
+  Git({"init", "--quiet", "--template=", "--initial-branch=autoresearch/test"});
   incumbent_ = Commit("the original program");
 }
 
@@ -305,8 +308,13 @@ Outcome Project::PawlUnder(const std::vector<std::string>& wrapper,
   return Call(argv, {});
 }
 
-pid_t Project::Start(std::vector<std::string> arguments) {
-  std::vector<std::string> argv = PawlArgv(std::move(arguments), true);
+Path Project::StartedFile(pid_t started, const char* what) const {
+  return folder_.path() / Format("started-{}.{}", started, what);
+}
+
+pid_t Project::Start(std::vector<std::string> arguments, const std::vector<std::string>& wrapper) {
+  std::vector<std::string> argv = wrapper;
+  for (std::string& word : PawlArgv(std::move(arguments), true)) argv.push_back(std::move(word));
   std::vector<std::string> environment = Environment({});
   const auto pointers = [](std::vector<std::string>& texts) {
     std::vector<char*> out;
@@ -314,18 +322,35 @@ pid_t Project::Start(std::vector<std::string> arguments) {
     out.push_back(nullptr);
     return out;
   };
+  const Path out = StartedFile(0, "out");
+  const Path err = StartedFile(0, "err");
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  const std::string out = (folder_.path() / "started.out").string();
   ::posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  ::posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  ::posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t child = -1;
   const int failed = ::posix_spawn(&child, argv[0].c_str(), &actions, nullptr,
                                    pointers(argv).data(), pointers(environment).data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) throw std::runtime_error("pawl could not be started");
+  // Open in the child by now; the next one gets files of its own.
+  std::filesystem::rename(out, StartedFile(child, "out"));
+  std::filesystem::rename(err, StartedFile(child, "err"));
   return child;
+}
+
+Outcome Project::Await(pid_t started) {
+  int status = 0;
+  while (::waitpid(started, &status, 0) < 0) {
+    if (errno != EINTR) throw std::runtime_error("what was started cannot be awaited");
+  }
+  Outcome outcome;
+  outcome.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  outcome.out = Read(StartedFile(started, "out"));
+  outcome.err = Read(StartedFile(started, "err"));
+  if (Result<Json> json = ParseJson(outcome.out, "stdout"); json.ok()) outcome.json = *json;
+  return outcome;
 }
 
 bool Project::Open() {

@@ -89,10 +89,12 @@ class Project {
                const std::vector<std::string>& environment = {});
   // The same as a person sees it, without --json.
   Outcome PawlText(std::vector<std::string> arguments);
-  // Calls `wrapper... pawl ...`, for a tracer around the program.
+  // Calls `wrapper... pawl ...`.
   Outcome PawlUnder(const std::vector<std::string>& wrapper, std::vector<std::string> arguments);
-  // Starts pawl with --json and does not wait.
-  pid_t Start(std::vector<std::string> arguments);
+  // Starts `wrapper... pawl ...` with --json and does not wait.
+  pid_t Start(std::vector<std::string> arguments, const std::vector<std::string>& wrapper = {});
+  // Waits for the end of what Start started.
+  Outcome Await(pid_t started);
 
   // `init` and `baseline`. False when this machine does not offer the isolation level; any other
   // failure throws.
@@ -115,6 +117,7 @@ class Project {
   std::vector<std::string> Environment(const std::vector<std::string>& more) const;
   std::vector<std::string> PawlArgv(std::vector<std::string> arguments, bool json) const;
   Outcome Call(const std::vector<std::string>& argv, const std::vector<std::string>& environment);
+  Path StartedFile(pid_t started, const char* what) const;
 
   os::ScratchFolder folder_;
   Path root_, home_;

@@ -8,7 +8,7 @@
 namespace pawl::fault {
 namespace {
 
-constexpr std::size_t kSampled = 5;  // a step
+constexpr std::size_t kSampled = 3;  // a step
 
 struct Failure {
   const char* name;

@@ -8,7 +8,7 @@
 namespace pawl::fault {
 namespace {
 
-constexpr std::size_t kSampled = 5;    // a step
+constexpr std::size_t kSampled = 3;    // a step
 constexpr std::size_t kToTheEnd = 10;  // every so many points
 
 class Killed : public Sweep {};

@@ -35,12 +35,14 @@ class Rivals : public testing::Test {
   static int Rounds(int sample) { return TryAll() ? 10 * sample : sample; }
 
   // Starts both, holds them back before their first instruction, and lets them go together; the
-  // second one up to `lag_ms` later.
-  std::pair<Outcome, Outcome> Race(const Words& first, const Words& second, unsigned lag_ms = 0) {
+  // second one so many milliseconds later.
+  std::pair<Outcome, Outcome> Race(const Words& first, const Words& second, unsigned most_ms,
+                                   unsigned least_ms = 0) {
     const os::Path gate = project_.home() / "gate";
     std::filesystem::remove(gate);
     EXPECT_EQ(::mkfifo(gate.c_str(), 0600), 0);
-    const double lag_s = lag_ms == 0 ? 0 : static_cast<double>(random_() % lag_ms) * 1e-3;
+    const double lag_s =
+        static_cast<double>(least_ms + random_() % (most_ms - least_ms + 1)) * 1e-3;
     const pid_t one = project_.Start(first, Held(gate, 0));
     const pid_t other = project_.Start(second, Held(gate, lag_s));
     // A line for each, whenever it comes to the gate.
@@ -94,6 +96,8 @@ class Rivals : public testing::Test {
                        Format("ops={:.2f}\ntest $stage = perf && sleep 0.1\ntrue\n", ops_));
     project_.Commit();
   }
+  // In the first round the second one comes while the first is at work, later at any moment.
+  static unsigned Least(int round) { return round == 0 ? 150 : 0; }
   static std::size_t Judged(const Outcome& outcome) { return outcome.verdict().empty() ? 0 : 1; }
 
   Project project_{Options()};
@@ -158,7 +162,7 @@ TEST_F(Rivals, ExperimentAgainstUndo) {
     Candidate();
     ASSERT_EQ(project_.Experiment().verdict(), "keep");
     Candidate();
-    const auto both = Race(kExperiment, {"undo"}, 60);
+    const auto both = Race(kExperiment, {"undo"}, 150, Least(round));
     ExpectOneThrough(both);
     recorded += 1 + Judged(both.first);
     ExpectWhole(recorded);
@@ -196,7 +200,7 @@ TEST_F(Rivals, ExperimentAgainstGc) {
   std::size_t recorded = 0;
   for (int round = 0; round < rounds; ++round) {
     Candidate();
-    const auto both = Race(kExperiment, {"gc"}, 150);
+    const auto both = Race(kExperiment, {"gc"}, 150, Least(round));
     ExpectOneThrough(both);
     recorded += Judged(both.first);
     ExpectWhole(recorded);

@@ -53,7 +53,7 @@ struct Quantization {
 
 // What the measuring machine must be; unset fields are not compared.
 struct Target {
-  bool require_a5500 = true;  // dit-ar's default; only a doctor warning unless gpu fields are set
+  bool require_a5500 = true;  // only a doctor warning unless gpu fields are set
   std::optional<std::string> gpu_name;
   std::optional<std::string> architecture;
   std::optional<std::string> compute_capability;

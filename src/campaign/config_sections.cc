@@ -186,7 +186,8 @@ void ReadGuardrails(ConfigReader& top, Config& config) {
 void ReadTarget(ConfigReader& top, Config& config) {
   ConfigReader section = top.Section("target");
   Target& target = config.target;
-  target.require_a5500 = section.Bool("require_a5500", true);
+  // dit-ar's default, for the protocol that its configurations are read under.
+  target.require_a5500 = section.Bool("require_a5500", config.protocol == Protocol::kFiles);
   target.gpu_name = section.OptionalText("gpu_name");
   target.architecture = section.OptionalText("architecture");
   constexpr std::string_view kCapability = "expected_compute_capability";

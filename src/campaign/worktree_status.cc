@@ -127,8 +127,7 @@ Status FillPrivateFolder(const Path& folder, const GitFolders& user, const Workt
 
 Result<std::vector<std::string>> DirtyPaths(const Worktree& worktree) {
   PAWL_ASSIGN(const GitFolders folders, FindGitFolders(worktree.top));
-  PAWL_ASSIGN(const os::ScratchFolder scratch,
-              os::ScratchFolder::Make(fs::temp_directory_path(), "pawl-status-"));
+  PAWL_ASSIGN(const os::ScratchFolder scratch, os::ScratchFolder::MakeTemporary("status"));
   PAWL_TRY(FillPrivateFolder(scratch.path(), folders, worktree));
   GitRun run;
   run.git_dir = scratch.path();

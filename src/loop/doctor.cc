@@ -46,6 +46,7 @@ void CheckMachine(const Session& session, const Json& machine, DoctorReport& rep
   judge::TargetMatch match = judge::MatchTarget(session.config().target, machine);
   std::ranges::move(match.mismatches, std::back_inserter(report.errors));
   std::ranges::move(match.warnings, std::back_inserter(report.warnings));
+  if (session.config().Command(campaign::Stage::kProfile) == nullptr) return;
   if (os::FindProgram("nsys").empty()) {
     report.warnings.emplace_back(
         "nsys not found; Nsight Systems profiling commands will not be available");

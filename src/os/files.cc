@@ -3,6 +3,7 @@
 #include "os/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/text.h"
@@ -19,6 +21,8 @@ namespace pawl::os {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
+constexpr int kScratchFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr std::string_view kScratchPrefix = "pawl-scratch-";
 
 Error FileError(std::string_view verb, const Path& path, int errno_value) {
   return SystemError(Format("cannot {} {}", verb, path.string()), errno_value);
@@ -235,7 +239,30 @@ Result<FileLock> FileLock::Acquire(const Path& path, std::string_view note) {
 Result<ScratchFolder> ScratchFolder::Make(const Path& parent, std::string_view prefix) {
   std::string pattern = (parent / Format("{}XXXXXX", prefix)).string();
   if (::mkdtemp(pattern.data()) == nullptr) return FileError("make a folder in", parent, errno);
-  return ScratchFolder(Path(pattern));
+  Fd lock(::open(pattern.c_str(), kScratchFlags));
+  if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return FileError("lock the new folder", pattern, errno);
+  }
+  return ScratchFolder(Path(pattern), std::move(lock));
+}
+
+Result<ScratchFolder> ScratchFolder::MakeTemporary(std::string_view what) {
+  return Make(std::filesystem::temp_directory_path(), Format("{}{}-", kScratchPrefix, what));
+}
+
+void ScratchFolder::RemoveAbandoned(const Path& parent, std::chrono::seconds least_age) {
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, failure)) {
+    if (!entry.path().filename().string().starts_with(kScratchPrefix)) continue;
+    const Fd folder(::open(entry.path().c_str(), kScratchFlags));
+    struct stat info{};
+    if (!folder.valid() || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid() ||
+        info.st_ctime > std::time(nullptr) - least_age.count() ||
+        ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+      continue;
+    }
+    RemoveTree(entry.path()).Ignore("it is tried again at the next start");
+  }
 }
 
 ScratchFolder::~ScratchFolder() {
@@ -243,7 +270,7 @@ ScratchFolder::~ScratchFolder() {
 }
 
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
-    : path_(std::exchange(other.path_, Path())) {}
+    : path_(std::exchange(other.path_, Path())), lock_(std::move(other.lock_)) {}
 
 Path ScratchFolder::Keep() {
   return std::exchange(path_, Path());

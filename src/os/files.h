@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -111,10 +112,16 @@ class FileLock {
 };
 
 // A private folder below `parent`, removed with its content on destruction unless Keep() was
-// called.
+// called. It is locked while it lives, so that those of killed processes can be told.
 class ScratchFolder {
  public:
   static Result<ScratchFolder> Make(const Path& parent, std::string_view prefix);
+  // In the system's folder for temporary files; `what` becomes part of the name.
+  static Result<ScratchFolder> MakeTemporary(std::string_view what);
+  // Removes those of this user's whose makers were killed. One that is younger than `least_age` may
+  // just not be locked yet.
+  static void RemoveAbandoned(const Path& parent = std::filesystem::temp_directory_path(),
+                              std::chrono::seconds least_age = std::chrono::seconds(60));
   ~ScratchFolder();
   ScratchFolder(ScratchFolder&& other) noexcept;
   ScratchFolder& operator=(ScratchFolder&&) = delete;
@@ -124,8 +131,9 @@ class ScratchFolder {
   Path Keep();
 
  private:
-  explicit ScratchFolder(Path path) : path_(std::move(path)) {}
+  ScratchFolder(Path path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   Path path_;
+  Fd lock_;
 };
 
 // The folder of the running executable, and a program on PATH (empty when absent).

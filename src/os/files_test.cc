@@ -219,6 +219,19 @@ TEST_F(Files, TheLockNamesItsHolderAndIsInheritedByNoChild) {
   ::waitpid(child, nullptr, 0);
 }
 
+TEST_F(Files, ScratchFoldersOfKilledProcessesAreRemoved) {
+  const auto alive = ScratchFolder::Make(scratch_->path(), "pawl-scratch-x-");
+  const Path abandoned = At("pawl-scratch-x-abandoned");
+  const Path other = At("pawl-scratched");
+  for (const Path& folder : {abandoned, other}) ASSERT_TRUE(MakeFolders(folder).ok());
+  ScratchFolder::RemoveAbandoned(scratch_->path());
+  EXPECT_TRUE(Exists(abandoned)) << "it may have been made just now";
+  ScratchFolder::RemoveAbandoned(scratch_->path(), std::chrono::seconds(0));
+  EXPECT_FALSE(Exists(abandoned));
+  EXPECT_TRUE(Exists(alive->path()));
+  EXPECT_TRUE(Exists(other));
+}
+
 TEST_F(Files, ScratchFoldersGoAwayUnlessKept) {
   Path gone;
   Path kept;

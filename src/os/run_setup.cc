@@ -15,9 +15,6 @@
 namespace pawl::os {
 namespace {
 
-constexpr std::string_view kFolderPrefix = "pawl-run-";
-constexpr std::string_view kFolderLock = "lock";
-
 bool Has(const std::vector<std::string>& env, std::string_view name) {
   return std::any_of(env.begin(), env.end(), [&](const std::string& entry) {
     return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
@@ -148,12 +145,9 @@ std::string MakePlan(const RunSetup& setup, const SandboxProbe& probe) {
 }
 
 Status MakePrivateFolders(RunSetup& setup) {
-  PAWL_ASSIGN(ScratchFolder made,
-              ScratchFolder::Make(std::filesystem::temp_directory_path(), kFolderPrefix));
+  PAWL_ASSIGN(ScratchFolder made, ScratchFolder::MakeTemporary("run"));
   setup.folders.emplace(std::move(made));
   const Path& top = setup.folders->path();
-  PAWL_ASSIGN(setup.folders_lock,
-              FileLock::Acquire(top / kFolderLock, Format("process {}", ::getpid())));
   if (::chmod(top.c_str(), 0711) != 0) return SystemError("cannot open a private folder", errno);
   for (const char* name : {"home", "tmp"}) {
     PAWL_TRY(MakeFolders(top / name, 0700));
@@ -171,22 +165,6 @@ bool CleanWords(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-
-void RemoveAbandonedFolders() {
-  std::error_code failure;
-  const Path parent = std::filesystem::temp_directory_path(failure);
-  for (const auto& entry : std::filesystem::directory_iterator(parent, failure)) {
-    const Path lock = entry.path() / kFolderLock;
-    struct stat info{};
-    if (!entry.path().filename().string().starts_with(kFolderPrefix) ||
-        ::lstat(lock.c_str(), &info) != 0 || info.st_uid != ::geteuid()) {
-      continue;
-    }
-    if (const auto free = FileLock::Acquire(lock, ""); free.ok()) {
-      RemoveTree(entry.path()).Ignore("it is tried again at the next start");
-    }
-  }
-}
 
 Result<Path> FindShim() {
   const Path here = ExecutableFolder();

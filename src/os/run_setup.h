@@ -16,16 +16,12 @@ struct RunSetup {
   std::optional<RunUser> user;  // as root only
   // Home and tmp below L3. The lock tells a later Pawl whether they are still in use.
   std::optional<ScratchFolder> folders;
-  std::optional<FileLock> folders_lock;
   Path program;
   std::vector<std::string> argv;  // of bubblewrap or of the shim itself
   std::string plan;               // for the shim, see os/shim/protocol.h
 
   static Result<RunSetup> Make(const SandboxSpec& spec, const SandboxProbe& probe);
 };
-
-// Removes private folders whose Pawl was killed.
-void RemoveAbandonedFolders();
 
 // pawl-shim beside the running program or in ../libexec/pawl.
 Result<Path> FindShim();

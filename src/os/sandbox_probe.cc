@@ -134,12 +134,12 @@ SandboxProbe ProbeSandbox(IsolationLevel ceiling) {
   probe.own_uid = ::geteuid() == 0;
   if (ceiling >= IsolationLevel::kL3) probe.bwrap = FindProgram("bwrap").string();
   ProbeBounds(probe);
-  RemoveAbandonedFolders();
+  ScratchFolder::RemoveAbandoned();
   if (const auto shim = FindShim(); !shim.ok()) {
     probe.findings.push_back(shim.error().message);
     return probe;
   }
-  auto folder = ScratchFolder::Make(std::filesystem::temp_directory_path(), "pawl-probe-");
+  auto folder = ScratchFolder::MakeTemporary("probe");
   if (!folder.ok()) {
     probe.findings.push_back(folder.error().message);
     return probe;

@@ -1,6 +1,7 @@
 #include "loop/experiment.h"
 
 #include <algorithm>
+#include <future>
 
 #include "base/text.h"
 #include "judge/change_class.h"
@@ -78,20 +79,35 @@ Status ExperimentRun::FindCandidate() {
   if (!changed.empty()) {
     evidence_.intake = "harness";
     evidence_.intake_reasons = changed;
-  } else if (request_.require_clean && request_.patch.empty() && !request_.vault_commit) {
-    PAWL_ASSIGN(const std::vector<std::string> dirty, DirtyPaths(session_, writer_.worktree));
-    if (!dirty.empty()) {
-      return MakeError(Code::kConflict, "commit the candidate before running an experiment",
-                       "not committed: " + PrintableLine(Join(dirty, ", ")));
-    }
   }
   if (!request_.patch.empty()) return CommitPatch();
   if (request_.vault_commit) {
     facts_.commit = *request_.vault_commit;
     return OkStatus();
   }
-  PAWL_ASSIGN(facts_.commit, campaign::ResolveCommit(writer_.worktree.top, request_.revision));
-  return writer_.vault.Fetch(writer_.worktree.top, facts_.commit);
+  return FetchCommitted(request_.require_clean && changed.empty());
+}
+
+Status ExperimentRun::FetchCommitted(bool require_clean) {
+  // Both wait for git, so they wait together.
+  std::future<Result<std::vector<std::string>>> looking;
+  if (require_clean) {
+    looking =
+        std::async(std::launch::async, [this] { return DirtyPaths(session_, writer_.worktree); });
+  }
+  const auto fetch = [this]() -> Status {
+    PAWL_ASSIGN(facts_.commit, campaign::ResolveCommit(writer_.worktree.top, request_.revision));
+    return writer_.vault.Fetch(writer_.worktree.top, facts_.commit);
+  };
+  const Status fetched = fetch();
+  if (looking.valid()) {
+    PAWL_ASSIGN(const std::vector<std::string> dirty, looking.get());
+    if (!dirty.empty()) {
+      return MakeError(Code::kConflict, "commit the candidate before running an experiment",
+                       "not committed: " + PrintableLine(Join(dirty, ", ")));
+    }
+  }
+  return fetched;
 }
 
 Status ExperimentRun::CommitPatch() {

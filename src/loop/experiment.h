@@ -25,6 +25,7 @@ class ExperimentRun {
   // Finds or makes the commit; a patch that does not apply is a refusal at intake.
   Status FindCandidate();
   Status CommitPatch();
+  Status FetchCommitted(bool require_clean);
   // Compares with the incumbent and the locked harness.
   Status Inspect();
   // From here on the experiment exists.

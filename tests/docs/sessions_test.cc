@@ -120,7 +120,9 @@ TEST_F(Sessions, TheExampleStartsByHand) {
 
 TEST_F(Sessions, AFirstCampaignOfOnesOwn) {
   const os::Path project = Example();
-  const std::string config = Find("README.md", "protocol = ").text;
+  // The one name in it that is the reader's own.
+  const std::string config =
+      Replaced(Find("README.md", "protocol = ").text, "build/program", "build/attention");
   ASSERT_TRUE(os::WriteFileAtomic(project / "pawl.toml", config, {.durable = false}).ok());
   std::string script = Find("README.md", "cd your-project").text;
   script = Replaced(script, "your-project", project.string());

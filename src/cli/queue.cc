@@ -44,6 +44,11 @@ Result<int> RunQueue(Context& context, const Arguments& arguments) {
                                {"verdict", item.verdict.ToJson()}});
   }
   context.Print(Format("{} of {} patches kept", keeps, report.items.size()));
+  if (keeps > 0) {
+    context.Print(
+        "The branch moved on; your files are as they were. If you changed none of them, "
+        "`git reset --hard` brings them up to date.");
+  }
   context.PrintJson(JsonObject{{"items", std::move(items)}, {"stopped", report.stopped}});
   return report.stopped ? kExitInterrupted : kExitOk;
 }

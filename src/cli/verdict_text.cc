@@ -65,10 +65,17 @@ std::vector<std::string> VerdictLines(const judge::Verdict& verdict, const std::
 }
 
 std::string VerdictReason(const judge::Verdict& verdict, const std::string& metric) {
-  if (verdict.kind == VerdictKind::kKeep && verdict.best && verdict.candidate) {
-    return Format("{} {} -> {} ({:+.1f} %)", metric, FormatG(*verdict.best),
-                  FormatG(*verdict.candidate), -verdict.improvement_pct.value_or(0));
-  }
+  const auto objective = [&](std::string_view words) {
+    return Format("{} {} -> {} ({:+.1f} %{})", metric, FormatG(*verdict.best),
+                  FormatG(*verdict.candidate), -verdict.improvement_pct.value_or(0), words);
+  };
+  const bool compared = verdict.best && verdict.candidate;
+  if (compared && verdict.kind == VerdictKind::kKeep) return objective("");
+  const bool short_of_it =
+      verdict.kind == VerdictKind::kDiscardPerformance && verdict.performance &&
+      !verdict.performance->reasons.empty() &&
+      verdict.performance->reasons.front().starts_with("primary objective did not improve");
+  if (compared && short_of_it) return objective(": too little");
   return verdict.reasons.empty() ? std::string() : PrintableLine(verdict.reasons.front(), 300);
 }
 

@@ -32,6 +32,24 @@ TEST(VerdictText, ForeignBytesInReasonsAreMadeVisible) {
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
+TEST(VerdictText, OneLineReasonsNameTheNumbers) {
+  judge::Verdict verdict = Make(VerdictKind::kKeep);
+  verdict.best = 10;
+  verdict.candidate = 9;
+  verdict.improvement_pct = 10;
+  EXPECT_EQ(VerdictReason(verdict, "cpu"), "cpu 10 -> 9 (-10.0 %)");
+  verdict.kind = VerdictKind::kDiscardPerformance;
+  verdict.candidate = 9.9;
+  verdict.improvement_pct = 1;
+  const std::string little = "primary objective did not improve enough: cpu best=10, candidate=9.9";
+  verdict.reasons = {little};
+  verdict.performance.emplace().reasons = {little};
+  EXPECT_EQ(VerdictReason(verdict, "cpu"), "cpu 10 -> 9.9 (-1.0 %: too little)");
+  verdict.performance->reasons = {"guardrail p95"};
+  verdict.reasons = {"guardrail p95"};
+  EXPECT_EQ(VerdictReason(verdict, "cpu"), "guardrail p95");
+}
+
 TEST(VerdictText, ObjectiveLineHasDitArsForm) {
   judge::Verdict verdict = Make(VerdictKind::kKeep);
   verdict.best = 10;

@@ -72,7 +72,7 @@ os::ToolResult Call(std::vector<std::string> argv) {
 }
 
 TEST(Documents, CommandsOfDevAreThoseThatItHas) {
-  const std::string help = Call({"./dev", "help"}).out;
+  const std::string help = Call({(Root() / "dev").string(), "help"}).out;
   int commands = 0;
   for (const char* file : {"README.md", "CONTRIBUTING.md"}) {
     for (const std::string& line : Lines(Find(file, "./dev ").text)) {
@@ -87,7 +87,7 @@ TEST(Documents, CommandsOfDevAreThoseThatItHas) {
     }
   }
   EXPECT_GT(commands, 8);
-  EXPECT_EQ(Call({"./dev", "no-such-command"}).exit_code, 2);
+  EXPECT_EQ(Call({(Root() / "dev").string(), "no-such-command"}).exit_code, 2);
 }
 
 TEST(Documents, VerbsOfTheReferenceAreThoseOfTheProgram) {

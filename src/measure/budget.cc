@@ -111,7 +111,7 @@ void PlanPaired(const PlanInput& input, Plan& plan) {
   o.scale = kScaleOverSpread * spread;
   o.min_gain = plan.min_gain;
   // Fewer blocks see less: what must not be missed grows as the noise of their mean.
-  o.worth_seeing = plan.min_gain + 0.3 * spread * std::sqrt(full / o.cap);
+  o.worth_seeing = plan.min_gain + kWorthSeeingBlocks * spread * std::sqrt(full / o.cap);
   plan.most_runs = 1 + o.cap * RunsOfBlock(plan.design);
   const double detectable = plan.min_gain + DetectableEffect(spread, o.cap, o.keep_alpha, 0.9);
   plan.detectable_fraction = FractionOfEffect(input.metric, detectable, input.typical);

@@ -40,6 +40,9 @@ constexpr double kClipScales = 2.0;
 // s0 over the robust spread of null blocks.
 constexpr double kScaleOverSpread = 1.3;
 
+// By default the gain worth seeing lies this many block spreads above the least gain.
+constexpr double kWorthSeeingBlocks = 0.3;
+
 enum class BlockStatus : std::uint8_t {
   kSound,
   kCandidateFailed,  // evidence: the worst possible block

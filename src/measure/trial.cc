@@ -30,12 +30,15 @@ double SimulateBlock(BlockDesign design, double effect, NoisyRuns& noise, Random
 TrialResult PairedTrial(const PairedOptions& options, BlockDesign design, double effect,
                         NoisyRuns& noise, RandomSource& random) {
   PairedTest test = PairedTest::Start(options).value();
+  double sum = 0;
   while (test.state().outcome == PairedOutcome::kOpen) {
     const PairedBlock block{test.state().next_block, BlockStatus::kSound,
                             SimulateBlock(design, effect, noise, random)};
     PAWL_CHECK(test.Add(block).ok());
+    sum += block.effect;
   }
   TrialResult out;
+  out.effect = sum / test.state().blocks;
   out.keep = test.state().outcome == PairedOutcome::kKeep;
   out.blocks = test.state().blocks;
   out.candidate_runs = out.blocks * (design == BlockDesign::kPair ? 1U : 2U);

@@ -16,7 +16,7 @@ struct TrialResult {
   std::uint32_t runs = 0;  // of both arms
   std::uint32_t candidate_runs = 0;
   std::uint32_t blocks = 0;  // of the paired procedure
-  double effect = 0;         // as the procedure measured it
+  double effect = 0;         // as the deciding runs measured it: selected, so biased when kept
 };
 
 // A block's effect for a candidate that is better by `effect`; the order is `random`'s coin.

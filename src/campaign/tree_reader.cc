@@ -39,24 +39,23 @@ bool ReadMode(std::string_view text, std::string& mode) {
 }  // namespace
 
 // Entry after entry: "<mode> <name>", a zero byte, the object's name in binary.
-Result<TreeReader::Tree> TreeReader::Parse(std::string_view tree, std::string_view bytes) {
-  const std::size_t id_size = tree.size() / 2;
-  std::vector<Entry> entries;
+std::optional<std::vector<GitTreeEntry>> ParseTree(std::string_view bytes, std::size_t id_bytes) {
+  std::vector<GitTreeEntry> entries;
   while (!bytes.empty()) {
     const auto end = bytes.find('\0');
-    if (end == std::string_view::npos || bytes.size() - end - 1 < id_size) return Malformed(tree);
+    if (end == std::string_view::npos || bytes.size() - end - 1 < id_bytes) return std::nullopt;
     const std::string_view head = bytes.substr(0, end);
     const auto blank = head.find(' ');
-    Entry entry;
+    GitTreeEntry entry;
     if (blank == std::string_view::npos || !ReadMode(head.substr(0, blank), entry.mode))
-      return Malformed(tree);
+      return std::nullopt;
     entry.name = std::string(head.substr(blank + 1));
-    if (entry.name.empty()) return Malformed(tree);
-    entry.object = Hex(bytes.substr(end + 1, id_size));
+    if (entry.name.empty()) return std::nullopt;
+    entry.object = Hex(bytes.substr(end + 1, id_bytes));
     entries.push_back(std::move(entry));
-    bytes.remove_prefix(end + 1 + id_size);
+    bytes.remove_prefix(end + 1 + id_bytes);
   }
-  return Tree(std::make_shared<std::vector<Entry>>(std::move(entries)));
+  return entries;
 }
 
 Status TreeReader::Learn(ObjectReader& objects, const std::vector<std::string>& names) {
@@ -66,9 +65,11 @@ Status TreeReader::Learn(ObjectReader& objects, const std::vector<std::string>& 
     if (!known_.contains(name) && asked.insert(name).second) unknown.push_back(name);
   }
   return objects.Read("tree", unknown, [&](std::size_t index, const std::string& bytes) -> Status {
-    PAWL_ASSIGN(Tree tree, Parse(unknown[index], bytes));
-    known_bytes_ += bytes.size() + tree->size() * kEntryBytes;
-    known_.emplace(unknown[index], std::move(tree));
+    std::optional<std::vector<GitTreeEntry>> entries = ParseTree(bytes, unknown[index].size() / 2);
+    if (!entries) return Malformed(unknown[index]);
+    known_bytes_ += bytes.size() + entries->size() * kEntryBytes;
+    known_.emplace(unknown[index],
+                   std::make_shared<const std::vector<GitTreeEntry>>(*std::move(entries)));
     return OkStatus();
   });
 }
@@ -87,13 +88,14 @@ Result<std::vector<TreeFile>> TreeReader::Read(ObjectReader& objects, const std:
   std::uint64_t listed_bytes = 0;
   for (std::size_t depth = 0; !level.empty(); ++depth) {
     std::vector<std::string> names;
+    names.reserve(level.size());
     for (const Folder& folder : level) names.push_back(folder.tree);
     if (depth < kMaxDepth) PAWL_TRY(Learn(objects, names));
     std::vector<Folder> below;
     for (const Folder& folder : level) {
       if (depth == kMaxDepth)
         return MakeError(Code::kResourceExhausted, "folders nest too deep to be listed");
-      for (const Entry& entry : *known_.at(folder.tree)) {
+      for (const GitTreeEntry& entry : *known_.at(folder.tree)) {
         std::string path = folder.path + entry.name;
         listed_bytes += path.size() + kEntryBytes;
         if (listed_bytes > kMaxListingBytes)

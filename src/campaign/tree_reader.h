@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +21,16 @@ struct TreeFile {
   std::string blob;  // object name
 };
 
+struct GitTreeEntry {
+  std::string mode;    // six octal digits
+  std::string name;    // not empty, any bytes but zero; may hold slashes in a hostile tree
+  std::string object;  // object name
+  bool is_tree() const { return mode == "040000"; }
+};
+// The entries of a tree object whose repository has object names of `id_bytes` bytes; nullopt when
+// it is malformed.
+std::optional<std::vector<GitTreeEntry>> ParseTree(std::string_view bytes, std::size_t id_bytes);
+
 class TreeReader {
  public:
   // Every entry below `tree` that is no folder, sorted bytewise by path; names can be doubled in a
@@ -32,12 +43,7 @@ class TreeReader {
   static constexpr std::size_t kMaxDepth = 256;
 
  private:
-  struct Entry {
-    std::string mode, name, object;
-    bool is_tree() const { return mode == "040000"; }
-  };
-  using Tree = std::shared_ptr<const std::vector<Entry>>;
-  static Result<Tree> Parse(std::string_view tree, std::string_view bytes);
+  using Tree = std::shared_ptr<const std::vector<GitTreeEntry>>;
   // Brings the trees that are not known yet.
   Status Learn(ObjectReader& objects, const std::vector<std::string>& names);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "campaign/repository_fixture.h"
 
@@ -10,27 +12,29 @@ namespace {
 
 class TreeReaderTest : public testing::Test {
  protected:
-  TreeReaderTest() : repository(folder.path() / "r"), objects(repository.path() / ".git") {}
+  TreeReaderTest() : repository_(folder_.path() / "r"), objects_(repository_.path() / ".git") {}
 
-  Result<std::vector<TreeFile>> Read(const std::string& tree) { return trees.Read(objects, tree); }
+  Result<std::vector<TreeFile>> Read(const std::string& tree) {
+    return trees_.Read(objects_, tree);
+  }
   std::string Blob(std::string_view text) {
-    return repository.Run({"hash-object", "-w", "--stdin"}, std::string(text));
+    return repository_.Run({"hash-object", "-w", "--stdin"}, std::string(text));
   }
   // Lines "<mode> <type> <object>\t<name>".
   std::string Tree(const std::string& lines) {
-    return repository.Run({"mktree", "--missing"}, lines);
+    return repository_.Run({"mktree", "--missing"}, lines);
   }
   std::string RawTree(const std::string& bytes) {
-    return repository.Run({"hash-object", "-w", "-t", "tree", "--literally", "--stdin"}, bytes);
+    return repository_.Run({"hash-object", "-w", "-t", "tree", "--literally", "--stdin"}, bytes);
   }
 
   // What `git fast-import` makes of a commit's lines, on branch "imported".
   void Import(const std::string& lines) {
-    repository.Run(
+    repository_.Run(
         {"fast-import", "--quiet", "--force"},
         "commit refs/heads/imported\ncommitter A <a@b> 1700000000 +0000\ndata 0\n" + lines);
   }
-  std::string ImportedTree() { return repository.Run({"rev-parse", "imported^{tree}"}); }
+  std::string ImportedTree() { return repository_.Run({"rev-parse", "imported^{tree}"}); }
   static std::string FromHex(const std::string& hex) {
     std::string raw;
     for (std::size_t i = 0; i < hex.size(); i += 2)
@@ -38,21 +42,21 @@ class TreeReaderTest : public testing::Test {
     return raw;
   }
 
-  TempFolder folder;
-  TestRepository repository;
-  ObjectReader objects;
-  TreeReader trees;
+  TempFolder folder_;
+  TestRepository repository_;
+  ObjectReader objects_;
+  TreeReader trees_;
 };
 
 TEST_F(TreeReaderTest, EqualsWhatGitLists) {
-  repository.Write("z", "1");
-  repository.Write("a/b/c/d", "2");
-  repository.Write("a.b", "3");
-  repository.Write("a/\xC3\xA9 x", "4");
-  std::filesystem::create_symlink("z", repository.path() / "link");
-  std::filesystem::permissions(repository.path() / "z", std::filesystem::perms::owner_exec,
+  repository_.Write("z", "1");
+  repository_.Write("a/b/c/d", "2");
+  repository_.Write("a.b", "3");
+  repository_.Write("a/\xC3\xA9 x", "4");
+  std::filesystem::create_symlink("z", repository_.path() / "link");
+  std::filesystem::permissions(repository_.path() / "z", std::filesystem::perms::owner_exec,
                                std::filesystem::perm_options::add);
-  repository.Commit("few");
+  repository_.Commit("few");
   std::string many;
   for (int i = 0; i < 700; ++i) many += Format("M 100644 inline many/{}/f\ndata 1\nx\n", i);
   Import("from refs/heads/main^0\n" + many);
@@ -63,8 +67,8 @@ TEST_F(TreeReaderTest, EqualsWhatGitLists) {
     ours.push_back(Format("{} {} {}", file.mode, file.blob, file.path));
   std::vector<std::string> gits;
   const std::string listed =
-      repository.Run({"-c", "core.quotePath=false", "ls-tree", "-r", "-z",
-                      "--format=%(objectmode) %(objectname) %(path)", "imported"});
+      repository_.Run({"-c", "core.quotePath=false", "ls-tree", "-r", "-z",
+                       "--format=%(objectmode) %(objectname) %(path)", "imported"});
   for (const std::string_view line : Split(listed, '\0')) {
     if (!line.empty()) gits.emplace_back(line);
   }
@@ -121,10 +125,10 @@ TEST_F(TreeReaderTest, TreesBuiltToExhaustTheReaderAreRefused) {
 TEST_F(TreeReaderTest, ObjectsThatComeLaterAreFound) {
   const std::string first = Tree(Format("100644 blob {}\ta\n", Blob("1")));
   ASSERT_TRUE(Read(first).ok());
-  repository.Write("later", "2");
-  repository.Commit("later");
-  repository.Run({"repack", "-a", "-d", "-q"});
-  EXPECT_EQ(Read(repository.Run({"rev-parse", "HEAD^{tree}"}))->size(), 1U);
+  repository_.Write("later", "2");
+  repository_.Commit("later");
+  repository_.Run({"repack", "-a", "-d", "-q"});
+  EXPECT_EQ(Read(repository_.Run({"rev-parse", "HEAD^{tree}"}))->size(), 1U);
 }
 
 }  // namespace

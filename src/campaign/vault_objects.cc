@@ -130,7 +130,7 @@ Status BringObjects(const Receiver& vault, const GitFolders& user, const CommitI
   PAWL_ASSIGN(const os::ScratchFolder quarantine,
               os::ScratchFolder::Make(vault.folder, kQuarantinePrefix));
   const Path packs = quarantine.path() / "objects" / "pack";
-  const Status filled = FillQuarantine(vault.folder, user, packs, RevisionInput(commit, known));
+  Status filled = FillQuarantine(vault.folder, user, packs, RevisionInput(commit, known));
   if (!filled.ok() && IsMachinesFault(filled.error())) return filled;
   if (!filled.ok()) return WhyUnreadable(vault.folder, user, commit, filled.error().message);
   PAWL_TRY(MoveIn(packs, vault.folder));

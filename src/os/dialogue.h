@@ -24,6 +24,8 @@ class Dialogue {
   static Result<Dialogue> Start(const ToolCall& call);
   Dialogue(Dialogue&&) noexcept = default;
   Dialogue& operator=(Dialogue&&) = delete;
+  Dialogue(const Dialogue&) = delete;
+  Dialogue& operator=(const Dialogue&) = delete;
   ~Dialogue();  // ends the tool and whatever it left in its group
 
   Status Ask(std::string_view request);

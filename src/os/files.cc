@@ -290,6 +290,7 @@ Path FindProgram(std::string_view name) {
     Path absolute = std::filesystem::absolute(Path(name), failure);
     return !failure && IsProgram(absolute) ? absolute : Path();
   }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread of this program changes the environment
   const char* search = std::getenv("PATH");
   for (std::string_view folder : Split(search != nullptr ? search : "/usr/bin:/bin", ':')) {
     // Relative entries would let the current folder decide what runs.

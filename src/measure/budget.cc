@@ -123,7 +123,7 @@ void PlanPaired(const PlanInput& input, Plan& plan) {
 void PlanSequential(const PlanInput& input, Plan& plan) {
   SequentialOptions& o = plan.sequential;
   o.min_gain = plan.min_gain;
-  plan.most_runs = o.looks[kLooks - 1] + o.fresh_runs;
+  plan.most_runs = o.MostRuns();
   const double spread = std::max(input.noise.run_spread, input.noise.run_sd);
   const double error = spread * std::sqrt(1.0 / o.looks[kLooks - 1] + 1.0 / o.pool.size);
   const double detectable = plan.min_gain + (o.keep_final + NormalQuantile(0.9)) * error;

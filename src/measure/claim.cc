@@ -16,12 +16,13 @@ ClaimState NextClaim(const ClaimOptions& options, std::span<const double> effect
   state.gain = location.estimate;
   state.interval = location.interval;
   state.precise = state.interval.width() <= options.precision * std::abs(state.gain);
-  if (count < options.least || (!state.precise && count < options.cap)) return state;
+  const bool enough = state.interval.width() <= options.precision * options.expected_gain;
+  if (count < options.least || (!enough && count < options.cap)) return state;
   if (state.interval.low > options.min_gain) {
     state.outcome = ClaimOutcome::kConfirmed;
   } else if (state.interval.high < options.min_gain) {
     state.outcome = ClaimOutcome::kRefuted;
-  } else if (count >= options.cap) {
+  } else {
     state.outcome = ClaimOutcome::kNotConfirmed;
   }
   return state;

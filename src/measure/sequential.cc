@@ -158,6 +158,12 @@ class Walk {
 
 }  // namespace
 
+std::uint32_t SequentialOptions::MostRuns() const {
+  std::uint32_t runs = looks.back() + fresh_runs;
+  for (const std::uint32_t count : refreshes) runs += count;
+  return runs;
+}
+
 Result<SequentialStep> NextSequential(const IncumbentPool& pool, const SequentialOptions& options,
                                       const Coin& coin, std::uint32_t attempt,
                                       std::span<const SequentialRun> runs) {
@@ -166,7 +172,11 @@ Result<SequentialStep> NextSequential(const IncumbentPool& pool, const Sequentia
                      "the sequential procedure needs an incumbent pool with seed noise");
   }
   Walk walk(pool, options, coin, attempt, runs);
-  return walk.Go();
+  PAWL_ASSIGN(SequentialStep step, walk.Go());
+  const std::size_t used = step.candidate_runs + step.incumbent_runs;
+  if (used < runs.size())
+    return MakeError(Code::kConflict, Format("run {} follows a decision", used + 1));
+  return step;
 }
 
 IncumbentPool PoolAfter(const SequentialStep& last, std::span<const SequentialRun> runs,

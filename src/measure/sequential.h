@@ -40,6 +40,9 @@ struct SequentialOptions {
   std::uint32_t failed_incumbents = 3;
   std::uint32_t restarts = 3;  // after drift
   PoolOptions pool;
+
+  // Of one attempt, where no incumbent run fails.
+  std::uint32_t MostRuns() const;
 };
 
 struct SequentialRun {

@@ -9,7 +9,10 @@ endif()
 
 find_program(PAWL_LLD NAMES ld.lld-19 ld.lld)
 if(PAWL_LLD)
-  add_link_options(-fuse-ld=lld)
+  # GCC looks for the plain name, which Debian's lld-19 does not install.
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/linker)
+  file(CREATE_LINK ${PAWL_LLD} ${CMAKE_BINARY_DIR}/linker/ld.lld SYMBOLIC)
+  add_link_options(-fuse-ld=lld -B${CMAKE_BINARY_DIR}/linker)
 endif()
 
 # -Og: statistics and simulations are tested in the debug build and crawl at -O0.

@@ -58,6 +58,18 @@ Status CopyBuild(const Session& session, const LiveCampaign& live, const CommitI
   return os::CopyTree(kept, build_dir);
 }
 
+// Whether what a candidate's build left can be copied for the next one: no pipes or sockets, no
+// folders nested beyond reason.
+Status CheckCopyable(const Path& folder) {
+  PAWL_ASSIGN(const std::vector<os::TreeEntry> entries, os::ListTree(folder));
+  for (const os::TreeEntry& entry : entries) {
+    if (entry.kind != os::FileKind::kOther) continue;
+    return MakeError(Code::kInvalidArgument,
+                     Format("{} is neither file, folder nor link", PrintableLine(entry.relative)));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<PreparedWorkplace> PrepareWorkplace(Session& session, const Writer& writer,
@@ -85,7 +97,14 @@ Result<PreparedWorkplace> PrepareWorkplace(Session& session, const Writer& write
   const Path root = place.tree / place.prefix;
   PAWL_ASSIGN(place.in_place, Overlay(session, writer, live, root));
   const Path build_dir = root / config.build_dir;
-  if (incremental) PAWL_TRY(CopyBuild(session, live, *build_from, build_dir));
+  if (incremental) {
+    const Status copied = CopyBuild(session, live, *build_from, build_dir);
+    if (!copied.ok()) {
+      // Only saves time; this candidate is not to blame for what an earlier one left.
+      session.observer().OnNote("built from nothing: " + copied.error().Text());
+      PAWL_TRY(os::RemoveTree(build_dir));
+    }
+  }
   if (mounts) {
     PAWL_ASSIGN(place.harness_tree, SharedHarnessTree(session, writer, live));
   } else {
@@ -109,11 +128,17 @@ Status KeepBuild(Session& session, const LiveCampaign& live, const PreparedWorkp
   const bool mounts = session.probe().level == os::IsolationLevel::kL3;
   if (!mounts || session.config().Command(campaign::Stage::kBuild) == nullptr) return OkStatus();
   const Path kept = session.state().IncumbentBuild(live.row.id, commit);
-  if (!os::Exists(prepared.build_dir) || os::Exists(kept)) return OkStatus();
-  PAWL_TRY(TakeTree(session.probe(), prepared.build_dir));
+  if (os::Exists(kept)) return OkStatus();
+  // Nothing of the candidate lives any more, so that what is seen here stays.
+  const Path aside = prepared.folder.path() / "kept";
+  const Status moved = os::MoveFolderOut(
+      prepared.place.tree, prepared.build_dir.lexically_relative(prepared.place.tree), aside);
+  if (!moved.ok()) return moved.error().code == Code::kNotFound ? OkStatus() : moved;
+  PAWL_TRY(TakeTree(session.probe(), aside));
+  PAWL_TRY(CheckCopyable(aside));
   PAWL_TRY(os::MakeFolders(kept.parent_path()));
   std::error_code error;
-  std::filesystem::rename(prepared.build_dir, kept, error);
+  std::filesystem::rename(aside, kept, error);
   if (error) return SystemError(kept.string(), error.value());
   return OkStatus();
 }

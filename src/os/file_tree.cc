@@ -368,6 +368,34 @@ Status CopyTree(const Path& source, const Path& destination) {
   return CopyFolder(from.get(), to.get(), from_name.string(), to_name.string(), source, 0);
 }
 
+Status MoveFolderOut(const Path& top, const Path& relative, const Path& destination) {
+  const auto refuse = [&](int errno_value) -> Status {
+    if (errno_value == ENOENT) {
+      return MakeError(Code::kNotFound, Format("{} is not there", (top / relative).string()));
+    }
+    if (errno_value != ENOTDIR && errno_value != ELOOP) {
+      return TreeError("open folder", top / relative, errno_value);
+    }
+    return MakeError(Code::kInvalidArgument, Format("{} is no folder, or is reached through a link",
+                                                    PrintableLine((top / relative).string(), 400)));
+  };
+  Fd parent(::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid()) return TreeError("open folder", top, errno);
+  for (const Path& component : relative.parent_path()) {
+    PAWL_CHECK(component != ".." && !component.is_absolute());
+    Fd next(::openat(parent.get(), component.c_str(), kFolderFlags));
+    if (!next.valid()) return refuse(errno);
+    parent = std::move(next);
+  }
+  const Path name = relative.filename();
+  const Fd folder(::openat(parent.get(), name.c_str(), kFolderFlags));
+  if (!folder.valid()) return refuse(errno);
+  if (::renameat(parent.get(), name.c_str(), AT_FDCWD, destination.c_str()) != 0) {
+    return TreeError("move", top / relative, errno);
+  }
+  return OkStatus();
+}
+
 Status GiveTree(const Path& path, uid_t user, UserRange known) {
   const auto [parent_path, name] = SplitLast(path);
   const Fd parent(::open(parent_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

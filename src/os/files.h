@@ -71,6 +71,11 @@ Status RemoveTree(const Path& path);
 // Links are copied as links. `destination` must not exist.
 Status CopyTree(const Path& source, const Path& destination);
 
+// Moves the folder `relative` below `top` to `destination` on the same file system, through no link:
+// what lies below `top` may be a candidate's work. kInvalidArgument when a link or something that is
+// no folder stands in its place or on the way to it, kNotFound when nothing does.
+Status MoveFolderOut(const Path& top, const Path& relative, const Path& destination);
+
 // Gives a file or a whole tree to a user and the group of the same number; links themselves, never
 // their targets. Files with several names are left alone unless they are already in `known` users'
 // hands (first number and count): one of the names may lie elsewhere.

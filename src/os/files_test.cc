@@ -170,6 +170,26 @@ TEST_F(Files, CopiesContentModesTimesLinksAndHoles) {
   EXPECT_EQ(CopyTree(At("from"), At("again")).error().code, Code::kInvalidArgument);
 }
 
+TEST_F(Files, MovesAFolderOutThroughNoLink) {
+  ASSERT_TRUE(MakeFolders(At("precious/build")).ok());
+  ASSERT_TRUE(MakeFolders(At("tree/out/build")).ok());
+  Put("tree/out/build/x", "1");
+  ASSERT_TRUE(MoveFolderOut(At("tree"), "out/build", At("kept")).ok());
+  EXPECT_EQ(ReadFile(At("kept/x")).value(), "1");
+  EXPECT_EQ(MoveFolderOut(At("tree"), "out/build", At("again")).error().code, Code::kNotFound);
+  // A link on the way, and one in its place.
+  std::filesystem::remove_all(At("tree/out"));
+  std::filesystem::create_symlink(At("precious"), At("tree/out"));
+  EXPECT_EQ(MoveFolderOut(At("tree"), "out/build", At("again")).error().code,
+            Code::kInvalidArgument);
+  std::filesystem::create_symlink(At("precious/build"), At("tree/link"));
+  EXPECT_EQ(MoveFolderOut(At("tree"), "link", At("again")).error().code, Code::kInvalidArgument);
+  Put("tree/file", "");
+  EXPECT_EQ(MoveFolderOut(At("tree"), "file", At("again")).error().code, Code::kInvalidArgument);
+  EXPECT_TRUE(Exists(At("precious/build")));
+  EXPECT_FALSE(Exists(At("again")));
+}
+
 TEST_F(Files, ListsSortedWithKinds) {
   ASSERT_TRUE(MakeFolders(At("b")).ok());
   Put("b/z", "12345");

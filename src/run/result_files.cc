@@ -58,7 +58,7 @@ bool SameEntry(const Path& a, const Path& b) {
 }
 
 bool SameContent(const Path& a, const Path& b) {
-  if (!IsRealFolder(a)) return SameEntry(a, b);
+  if (!IsRealFolder(a) || !IsRealFolder(b)) return SameEntry(a, b);
   const auto left = os::ListTree(a);
   const auto right = os::ListTree(b);
   if (!left.ok() || !right.ok() || left->size() != right->size()) return false;
@@ -138,14 +138,14 @@ void FindOddOutputs(const Path& outputs, std::vector<std::string>& integrity) {
   }
 }
 
-void FindChangedHarness(const campaign::Config& config, const Path& tree_root,
-                        const Path& harness_root, bool mounted, std::string_view stage,
+void FindChangedHarness(const campaign::Config& config, const Path& tree, const Path& harness_tree,
+                        const Path& prefix, std::string_view stage,
                         std::vector<std::string>& integrity) {
   for (const std::string& path : OverlaidPaths(config)) {
-    if (!KindOf(harness_root / path)) continue;
-    const bool holds = WayHolds(tree_root, path) &&
-                       KindOf(harness_root / path) == KindOf(tree_root / path) &&
-                       (mounted || SameContent(harness_root / path, tree_root / path));
+    const Path relative = prefix / path;
+    if (!KindOf(harness_tree / relative)) continue;
+    const bool holds =
+        WayHolds(tree, relative) && SameContent(harness_tree / relative, tree / relative);
     if (!holds) {
       integrity.push_back(
           Format("the {} command changed the harness: {}", stage, PrintableLine(path)));

@@ -39,10 +39,11 @@ class ResultFiles {
 // outputs, could be led to files that only the judge sees.
 void FindOddOutputs(const Path& outputs, std::vector<std::string>& integrity);
 
-// Below L3 and in writable trees: harness paths of `tree_root` that are no longer what they are in
-// `harness_root`. At L3 (`mounted`) only their places are checked, since a fresh mount covers them.
-void FindChangedHarness(const campaign::Config& config, const Path& tree_root,
-                        const Path& harness_root, bool mounted, std::string_view stage,
+// Harness paths of a writable tree that are no longer what they are in the harness tree. Content
+// counts at L3 too: a mount guards the place that it covers, but a folder above it can be renamed
+// and another one made under its name. `prefix` is the project's place in both trees.
+void FindChangedHarness(const campaign::Config& config, const Path& tree, const Path& harness_tree,
+                        const Path& prefix, std::string_view stage,
                         std::vector<std::string>& integrity);
 
 }  // namespace pawl::run

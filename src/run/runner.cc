@@ -72,8 +72,8 @@ Result<StageResult> Runner::Run(const Workplace& place, const StageRequest& requ
   if (!view.host_outputs.empty()) FindOddOutputs(view.host_outputs, result.integrity);
   const bool mounted = probe_.level == os::IsolationLevel::kL3;
   if (!view.rights.judge_side && (view.rights.tree_writable || !mounted)) {
-    FindChangedHarness(config_, place.tree / place.prefix, place.harness_tree / place.prefix,
-                       mounted, campaign::StageName(request.stage), result.integrity);
+    FindChangedHarness(config_, place.tree, place.harness_tree, place.prefix,
+                       campaign::StageName(request.stage), result.integrity);
   }
   if (!result.outcome.succeeded()) {
     result.last_words = LastWords(result.log, spec.limits.log_bytes);

@@ -21,6 +21,20 @@ struct Change {
   std::string_view verdict, reason;
 };
 
+// A mount cannot be renamed, but a folder above it can.
+TEST(Harness, AFolderAboveItThatTheBuildReplacesIsSeen) {
+  ProjectOptions options;
+  options.config = {{"commands.build", "sh src/build.sh"}};
+  options.files["src/build.sh"] = "true\n";
+  Project project(options);
+  PAWL_OPEN_OR_SKIP(project);
+  project.Write("src/build.sh",
+                "mv config mine; mkdir config; cp mine/* config\n"
+                "echo '{\"metrics\": {}}' >config/quality_contract.json\n");
+  EXPECT_TRUE(Refused(project, project.Try(kWrong), "discard-invalid",
+                      "the build command changed the harness: config/quality_contract.json"));
+}
+
 TEST(Harness, EveryChangeInTheCommitIsRefusedByName) {
   ProjectOptions options;
   options.files["harness/data/case.txt"] = "6 7\n";

@@ -47,8 +47,8 @@ int main() {
   Time("paired: report after 119 blocks (effect, interval)", 300,
        [&] { sink += test.Report().interval.low; });
 
-  std::vector<double> start;
-  for (int i = 0; i < 10; ++i) start.push_back(random.Normal());
+  std::vector<double> start(10);
+  for (double& score : start) score = random.Normal();
   const SequentialOptions looks;
   const IncumbentPool pool = StartPool(start, looks.pool).value();
   const Coin coin("bench", 1);

@@ -103,6 +103,7 @@ std::vector<double> AnyEffects() {
 RC_GTEST_PROP(ConfidenceSequence, MirrorsItsEffects, ()) {
   const std::vector<double> effects = AnyEffects();
   std::vector<double> mirrored;
+  mirrored.reserve(effects.size());
   for (const double d : effects) mirrored.push_back(-d);
   const Interval one = ConfidenceSequence(effects, 1, 0.05);
   const Interval other = ConfidenceSequence(mirrored, 1, 0.05);

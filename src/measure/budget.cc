@@ -85,9 +85,7 @@ Price PriceOfSequential(const Plan& plan, double run_cost_s, double spread, doub
   NoisyRuns noise({NoiseShape::kGaussian, spread, 0}, random);
   Price price;
   for (std::uint32_t i = 0; i < kPriceTrials; ++i) {
-    std::vector<double> start;
-    for (std::uint32_t k = 0; k < kPoolStart; ++k) start.push_back(noise.Next());
-    IncumbentPool pool = StartPool(start, plan.sequential.pool).value();
+    IncumbentPool pool = StartPool(noise.Take(kPoolStart), plan.sequential.pool).value();
     const TrialResult trial = SequentialTrial(pool, plan.sequential, 0, effect, noise, random);
     price.runs += trial.runs;
     price.keep_share += trial.keep ? 1 : 0;

@@ -134,6 +134,7 @@ double WithinSpread(const Metric& metric, std::span<const CalibrationRun> runs) 
   double variances = 0;
   for (const CalibrationRun& run : runs) {
     std::vector<double> scores;
+    scores.reserve(run.inside.size());
     for (const double value : run.inside) scores.push_back(Score(metric, value));
     if (scores.size() < 2 || !std::isfinite(StandardDeviation(scores))) return 0;
     const double sd = RobustSpread(scores);

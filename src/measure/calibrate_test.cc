@@ -197,8 +197,8 @@ TEST(Ruler, ChecksRarelyErrOnGaussianRuns) {
   std::uint32_t wander = 0;
   std::uint32_t two = 0;
   for (std::uint32_t i = 0; i < trials; ++i) {
-    std::vector<double> scores;
-    for (std::size_t k = 0; k < kCalibrationRuns; ++k) scores.push_back(random.Normal());
+    std::vector<double> scores(kCalibrationRuns);
+    for (double& score : scores) score = random.Normal();
     slower += SlowsDown(scores) ? 1U : 0U;
     drift += Drifts(scores) ? 1U : 0U;
     wander += Wanders(scores) ? 1U : 0U;

@@ -72,9 +72,8 @@ RC_GTEST_PROP(Coin, ThrowsTheSameAfterARestart, ()) {
   const auto key = *rc::gen::arbitrary<std::string>();
   const auto experiment = *rc::gen::arbitrary<std::uint64_t>();
   const auto index = *rc::gen::arbitrary<std::uint32_t>();
-  const std::string copy = key;
   const Coin one(key, experiment);
-  const Coin other(copy, experiment);
+  const Coin other(key, experiment);
   RC_ASSERT(one.BlockOrder(index) == other.BlockOrder(index));
   RC_ASSERT(one.CandidateSeed(index) == other.CandidateSeed(index));
   RC_ASSERT(one.CandidateSeed(index) >= 1U && one.CandidateSeed(index) < (1U << 31));

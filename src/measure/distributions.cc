@@ -39,13 +39,19 @@ double Solve(F f, double target, double low, double high) {
   return 0.5 * (low + high);
 }
 
+// std::lgamma writes a global.
+double LogGamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+
 double NormalDensity(double x) {
   constexpr double kRootTwoPi = 2.5066282746310002;
   return std::exp(-0.5 * x * x) / kRootTwoPi;
 }
 
 double StudentDensity(double t, double freedom) {
-  const double log_front = std::lgamma(0.5 * (freedom + 1)) - std::lgamma(0.5 * freedom) -
+  const double log_front = LogGamma(0.5 * (freedom + 1)) - LogGamma(0.5 * freedom) -
                            0.5 * std::log(freedom * std::numbers::pi);
   return std::exp(log_front - 0.5 * (freedom + 1) * std::log1p(t * t / freedom));
 }
@@ -75,8 +81,8 @@ double NormalQuantile(double p) {
 double IncompleteBeta(double a, double b, double x) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                                a * std::log(x) + b * std::log1p(-x));
+  const double front =
+      std::exp(LogGamma(a + b) - LogGamma(a) - LogGamma(b) + a * std::log(x) + b * std::log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return front * BetaFraction(a, b, x) / a;
   return 1 - front * BetaFraction(b, a, 1 - x) / b;
 }

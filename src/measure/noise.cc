@@ -95,4 +95,10 @@ double NoisyRuns::Next() {
   return model_.spread * x;
 }
 
+std::vector<double> NoisyRuns::Take(std::uint32_t count) {
+  std::vector<double> out(count);
+  for (double& score : out) score = Next();
+  return out;
+}
+
 }  // namespace pawl::measure

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace pawl::measure {
 
@@ -45,6 +46,7 @@ class NoisyRuns {
  public:
   NoisyRuns(const NoiseModel& model, RandomSource& random) : model_(model), random_(&random) {}
   double Next();
+  std::vector<double> Take(std::uint32_t count);
 
  private:
   NoiseModel model_;

@@ -26,17 +26,14 @@ double TrueBlockSpread(NoiseShape shape) {
 }
 
 IncumbentPool FreshPool(NoisyRuns& noise, const PoolOptions& options) {
-  std::vector<double> runs;
-  for (std::uint32_t i = 0; i < kPoolStart; ++i) runs.push_back(noise.Next());
-  return StartPool(runs, options).value();
+  return StartPool(noise.Take(kPoolStart), options).value();
 }
 
 // Earlier experiments of four runs, and refreshes until the pool is full.
 void Age(IncumbentPool& pool, NoisyRuns& noise, const PoolOptions& options) {
   constexpr double kFreedom = 20;
   while (pool.freedom < kFreedom) {
-    std::vector<double> group;
-    for (int i = 0; i < 4; ++i) group.push_back(noise.Next());
+    const std::vector<double> group = noise.Take(4);
     LearnSpread(pool, group, options);
     if (pool.runs.size() < options.size && AddRefresh(pool, noise.Next(), options))
       PAWL_CHECK(RefillPool(pool, group, options).ok());

@@ -69,8 +69,8 @@ class Campaign {
 
  private:
   std::vector<double> Runs(std::uint32_t count) {
-    std::vector<double> out;
-    for (std::uint32_t i = 0; i < count; ++i) out.push_back(level_ + noise_.Next());
+    std::vector<double> out = noise_.Take(count);
+    for (double& score : out) score += level_;
     return out;
   }
 

@@ -19,8 +19,8 @@ TEST(Median, OfEvenCountsIsTheMiddle) {
 
 TEST(RobustSpread, IsTheGaussianSigmaAndIgnoresOneWildNumber) {
   RandomSource random(3);
-  std::vector<double> x;
-  for (int i = 0; i < 20000; ++i) x.push_back(5 + 2 * random.Normal());
+  std::vector<double> x(20000);
+  for (double& v : x) v = 5 + 2 * random.Normal();
   EXPECT_NEAR(RobustSpread(x), 2, 0.05);
   EXPECT_NEAR(StandardDeviation(x), 2, 0.05);
   x.push_back(1e9);
@@ -32,8 +32,8 @@ TEST(HodgesLehmann, CoversTheTruthAsOftenAsItSays) {
   int covered = 0;
   constexpr int kTrials = 4000;
   for (int i = 0; i < kTrials; ++i) {
-    std::vector<double> x;
-    for (int k = 0; k < 12; ++k) x.push_back(1 + random.Normal());
+    std::vector<double> x(12);
+    for (double& v : x) v = 1 + random.Normal();
     if (HodgesLehmann(x, 0.95).interval.Contains(1)) ++covered;
   }
   // Four standard errors of 95 % are 1.4 %.
@@ -43,8 +43,7 @@ TEST(HodgesLehmann, CoversTheTruthAsOftenAsItSays) {
 TEST(BlockSpread, IsThatOfNullBlocksOfEitherDesign) {
   RandomSource random(5);
   NoisyRuns noise({NoiseShape::kGaussian, 1, 0}, random);
-  std::vector<double> x;
-  for (int i = 0; i < 40000; ++i) x.push_back(noise.Next());
+  const std::vector<double> x = noise.Take(40000);
   EXPECT_NEAR(BlockSpread(BlockDesign::kPair, x), std::sqrt(2.0), 0.03);
   EXPECT_NEAR(BlockSpread(BlockDesign::kAbba, x), 1, 0.03);
 }
@@ -61,6 +60,7 @@ RC_GTEST_PROP(HodgesLehmann, MirrorsItsNumbers, ()) {
        *rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(rc::gen::inRange(-1000, 1000))))
     x.push_back(v);
   std::vector<double> mirrored;
+  mirrored.reserve(x.size());
   for (const double v : x) mirrored.push_back(-v);
   const Location one = HodgesLehmann(x, 0.95);
   const Location other = HodgesLehmann(mirrored, 0.95);

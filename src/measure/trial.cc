@@ -67,8 +67,8 @@ TrialResult SequentialTrial(IncumbentPool& pool, const SequentialOptions& option
       if (step.outcome != SequentialOutcome::kDrifted) return out;
       break;
     }
-    std::vector<double> fresh;
-    for (std::uint32_t i = 0; i < kRefillRuns; ++i) fresh.push_back(level + noise.Next());
+    std::vector<double> fresh = noise.Take(kRefillRuns);
+    for (double& score : fresh) score += level;
     out.runs += kRefillRuns;
     PAWL_CHECK(RefillPool(pool, fresh, options.pool).ok());
   }
@@ -76,9 +76,7 @@ TrialResult SequentialTrial(IncumbentPool& pool, const SequentialOptions& option
 }
 
 double SimulateBlockSpread(BlockDesign design, std::uint32_t runs, NoisyRuns& noise) {
-  std::vector<double> scores;
-  for (std::uint32_t i = 0; i < runs; ++i) scores.push_back(noise.Next());
-  return BlockSpread(design, scores);
+  return BlockSpread(design, noise.Take(runs));
 }
 
 }  // namespace pawl::measure

@@ -9,7 +9,8 @@
 #   pawl_test(name SOURCES ... [DEPS ...] [LABELS integration ...] [TIMEOUT seconds])
 #     A GoogleTest program in bin/, each of its tests known to ctest.
 #   pawl_fuzz(name SOURCES ... [DEPS ...])
-#     A libFuzzer program in bin/ (preset fuzz only).
+#     With PAWL_FUZZ a libFuzzer program in bin/, part of the target fuzz_programs. With BUILD_TESTING
+#     the same code as the test fuzz_corpus.<name>, run once over fuzz/corpus/<name>.
 #
 # DEPS name modules ("os"), lab or third-party targets.
 
@@ -113,6 +114,15 @@ endfunction()
 
 function(pawl_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
-  pawl_program(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  if(PAWL_FUZZ)
+    pawl_program(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzz_programs ${name})
+  endif()
+  if(BUILD_TESTING)
+    pawl_program(${name}_corpus SOURCES ${arg_SOURCES} corpus_main.cc DEPS ${arg_DEPS} os)
+    add_test(NAME fuzz_corpus.${name}
+      COMMAND ${name}_corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
+    set_tests_properties(fuzz_corpus.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  endif()
 endfunction()

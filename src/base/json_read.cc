@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -304,6 +305,88 @@ Error TomlError(std::string_view source, const toml::source_region& where,
                                                   where.begin.line, where.begin.column, problem));
 }
 
+// What the first look may count too much: a number's dot, a heading's brackets.
+constexpr int kTomlSlack = 4;
+
+// toml++ bounds how deep values nest but not how deep a dotted key goes, and takes its tables down
+// by recursion, so that a long key would end the process. This finds such keys beforehand. It reads
+// the text as far as it is TOML; behind the first error toml++ does not go either.
+class TomlDepth {
+ public:
+  TomlDepth(std::string_view text, int limit)
+      : text_(text), limit_(static_cast<std::size_t>(limit)) {}
+
+  // Where the text nests deeper than the limit.
+  std::optional<std::size_t> Find() {
+    for (std::size_t at = 0; at < text_.size();) {
+      const char byte = text_[at];
+      if (byte == '"' || byte == '\'') {
+        at = EndOfText(at);
+        at_start_ = false;
+      } else if (byte == '#') {
+        at = std::min(text_.find('\n', at), text_.size());
+      } else {
+        Take(byte);
+        if (table_ + outside_ + dots_ > limit_) return at;
+        ++at;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void Take(char byte) {
+    if (byte == '\n' && open_.empty()) {
+      dots_ = 0;
+      at_start_ = true;
+    } else if (byte == '.') {
+      ++dots_;
+    } else if (byte == ',') {
+      dots_ = 0;
+    } else if (byte == '[' || byte == '{') {
+      if (open_.empty()) in_heading_ = at_start_;
+      if (in_heading_) table_ = 0;
+      open_.push_back(dots_);
+      outside_ += dots_ + 1;
+      dots_ = 0;
+    } else if ((byte == ']' || byte == '}') && !open_.empty()) {
+      if (in_heading_) table_ = std::max(table_, dots_);
+      dots_ = open_.back();
+      outside_ -= dots_ + 1;
+      open_.pop_back();
+    }
+    if (byte != '\n' && byte != ' ' && byte != '\t') at_start_ = false;
+  }
+
+  std::size_t EndOfText(std::size_t at) const {
+    const char quote = text_[at];
+    const std::string three(3, quote);
+    const bool lines = text_.substr(at).starts_with(three);
+    for (at += lines ? 3 : 1; at < text_.size(); ++at) {
+      if (text_[at] == '\\' && quote == '"') {
+        ++at;
+      } else if (!lines && (text_[at] == quote || text_[at] == '\n')) {
+        return at + 1;
+      } else if (lines && text_.substr(at).starts_with(three)) {
+        // Up to two quotes more belong to the text.
+        at += 3;
+        for (int more = 0; more < 2 && at < text_.size() && text_[at] == quote; ++more) ++at;
+        return at;
+      }
+    }
+    return text_.size();
+  }
+
+  std::string_view text_;
+  std::size_t limit_;
+  std::vector<std::size_t> open_;  // dots before each open bracket
+  std::size_t outside_ = 0;        // levels of all of them
+  std::size_t dots_ = 0;           // of the present key
+  std::size_t table_ = 0;          // of the last [heading]
+  bool at_start_ = true;           // of a statement
+  bool in_heading_ = false;
+};
+
 class TomlConverter {
  public:
   TomlConverter(std::string_view source, const JsonLimits& limits)
@@ -382,9 +465,12 @@ Result<Json> ParseJson(std::string_view text, std::string_view source, const Jso
 
 Result<Json> ParseToml(std::string_view text, std::string_view source, const JsonLimits& limits) {
   PAWL_TRY(CheckText(text, source, limits));
+  if (const auto deep = TomlDepth(text, limits.max_depth + kTomlSlack).Find()) {
+    return ErrorAt(source, text, *deep, Format("nested deeper than {} levels", limits.max_depth));
+  }
   try {
     const toml::table table = toml::parse(text, source);
-    return TomlConverter(source, limits).Convert(table, -1);
+    return TomlConverter(source, limits).Convert(table, 0);
   } catch (const toml::parse_error& error) {
     return TomlError(source, error.source(), PrintableLine(error.description(), 300));
   } catch (const std::exception& error) {

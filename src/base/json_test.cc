@@ -281,16 +281,37 @@ TEST(ParseToml, RefusalsNameLineAndColumn) {
   EXPECT_EQ(TomlRefusal("a = 1\na = 2\n").substr(0, 9), "a.toml:2:");
   EXPECT_EQ(TomlRefusal("x = 2020-01-01"), "a.toml:1:5: dates and times are not used");
   EXPECT_EQ(TomlRefusal("x = nan"), "a.toml:1:5: only finite numbers count");
-  EXPECT_EQ(TomlRefusal("x = [[1]]", {.max_depth = 1}), "a.toml:1:6: nested deeper than 1 levels");
+  EXPECT_EQ(TomlRefusal("x = [[1]]", {.max_depth = 2}), "a.toml:1:6: nested deeper than 2 levels");
   EXPECT_EQ(TomlRefusal("x = 1", {.max_bytes = 3}), "a.toml has 5 B; at most 3 B are read");
   EXPECT_EQ(TomlRefusal("x = '\xff'"), "a.toml:1:6: byte \\xff is not valid UTF-8");
+}
+
+TEST(ParseToml, TakesNothingThatIsTooDeepForJson) {
+  const std::string lists = std::string(63, '[') + std::string(63, ']');
+  const auto deepest = ParseToml("x = " + lists, "a.toml");
+  ASSERT_TRUE(deepest.ok());
+  EXPECT_TRUE(ParseJson(deepest->Compact(), "a.json").ok());
+  EXPECT_EQ(TomlRefusal("x = [" + lists + "]"), "a.toml:1:68: nested deeper than 64 levels");
 }
 
 TEST(ParseToml, RefusesDepthBombs) {
   EXPECT_EQ(TomlRefusal("x = " + std::string(100'000, '[')).substr(0, 7), "a.toml:");
   std::string dotted = "a";
-  for (int i = 0; i < 3000; ++i) dotted += ".a";
-  EXPECT_EQ(TomlRefusal(dotted + " = 1").substr(0, 7), "a.toml:");
+  for (int i = 0; i < 400'000; ++i) dotted += ".a";
+  const auto place = [](const std::string& text) { return TomlRefusal(text).substr(0, 9); };
+  EXPECT_EQ(place(dotted + " = 1"), "a.toml:1:");
+  EXPECT_EQ(place("['x." + std::string(200, 'y') + "'." + dotted + "]\nb = 1"), "a.toml:1:");
+  EXPECT_EQ(place("x = [1.5,\n{b = '''\n'''''," + dotted + " = 1}]"), "a.toml:3:");
+  EXPECT_EQ(place("[t.u]\n\"a\"=\"\\\"\" # it's\n" + dotted + " = 1"), "a.toml:3:");
+}
+
+TEST(ParseToml, DotsInValuesNestNothing) {
+  std::string numbers = "x = [";
+  for (int i = 0; i < 300; ++i) numbers += "0.5, ";
+  const std::string dots(300, '.');
+  const std::string text = numbers + "]\ny = '" + dots + "'\nz = \"\"\"\n" + dots + "\"\"\" # " +
+                           dots + "\n[t]\na.b.c = {d.e = 1.5}\n";
+  EXPECT_TRUE(ParseToml(text, "a.toml").ok());
 }
 
 }  // namespace

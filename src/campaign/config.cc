@@ -52,7 +52,8 @@ std::vector<std::string> CompatProblems(const Json& source, const Config& config
   if (word == nullptr || (*word != "lower" && *word != "higher"))
     lines.emplace_back("- objective.direction must be 'lower' or 'higher'");
   if (!os::Exists(config.contract_file))
-    lines.push_back(Format("- quality contract not found: {}", config.contract_file.string()));
+    lines.push_back(Format("- quality contract not found: {}",
+                           PrintableLine(config.contract_file.string(), 4096)));
   return lines;
 }
 

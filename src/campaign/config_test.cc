@@ -214,6 +214,13 @@ TEST_F(ConfigTest, AllProblemsAtOnceWithDitArsFirst) {
             "`mutable_paths`?");
 }
 
+TEST_F(ConfigTest, NamesOfTheConfigAreShownEscaped) {
+  const auto loaded = Load(With("quality_contract", "\"a\\n- b\\u001b[2J\""));
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().message.find('\x1b'), std::string::npos);
+  EXPECT_EQ(loaded.error().message.find("\n- b"), std::string::npos);
+}
+
 struct BadConfig {
   std::string_view key;      // '/'-separated, in kGood
   std::string_view value;    // JSON, "" removes the key

@@ -100,11 +100,13 @@ Result<HarnessLock> HarnessLock::FromJson(const Json& json) {
     LockedFile file;
     file.path = item.StringAt("path");
     file.sha256 = item.StringAt("sha256");
-    file.size_bytes = static_cast<std::uint64_t>(item.IntAt("size_bytes"));
-    file.mode = static_cast<std::uint32_t>(item.IntAt("mode"));
+    const std::int64_t size_bytes = item.IntAt("size_bytes", -1);
+    const std::int64_t mode = item.IntAt("mode", -1);
+    file.size_bytes = static_cast<std::uint64_t>(size_bytes);
+    file.mode = static_cast<std::uint32_t>(mode);
     file.in_place = item.BoolAt("in_place");
-    if (file.path.empty() || !Sha256::FromHex(file.sha256) ||
-        !StampFromJson(item.Find("stamp"), file.stamp))
+    if (file.path.empty() || size_bytes < 0 || mode < 0 || mode > 07777 ||
+        !Sha256::FromHex(file.sha256) || !StampFromJson(item.Find("stamp"), file.stamp))
       return MakeError(Code::kCorrupt, Format("harness lock with an ill-formed file: {}",
                                               PrintableLine(item.Compact())));
     lock.files.push_back(std::move(file));

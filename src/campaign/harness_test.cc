@@ -65,6 +65,11 @@ TEST_F(HarnessTest, LocksFilesFoldersConfigAndContract) {
 
 TEST_F(HarnessTest, IllFormedLocksAreCorrupt) {
   EXPECT_EQ(HarnessLock::FromJson(JsonObject{}).error().code, Code::kCorrupt);
+  for (const char* key : {"size_bytes", "mode"}) {
+    Json json = Lock().ToJson();
+    (*(*(*json.AsObject())["files"].AsArray())[0].AsObject())[key] = -1;
+    EXPECT_EQ(HarnessLock::FromJson(json).error().code, Code::kCorrupt) << key;
+  }
   EXPECT_EQ(
       HarnessLock::FromJson(ParseJson(R"({"files": [{"path": "a", "sha256": "12"}]})", "l").value())
           .error()

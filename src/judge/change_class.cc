@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxSigns = 20;
 constexpr std::size_t kMaxDiffBytes = std::size_t{8} << 20;
+constexpr std::size_t kMaxTypeNote = 32;
 
 using Words = std::vector<std::string>;
 
@@ -124,9 +125,12 @@ bool IsNumerical(std::string_view name, const Words& words, const DiffLine& line
   if (HasAnyWord(words, kTypes)) return true;
   if (name == "__half" || name == "__half2") return true;
   if (name != "half") return false;
-  // `half = n // 2` is arithmetic; x.half() and the device type are dtypes.
-  return line.code.find(".half()") != std::string::npos ||
-         line.code.find("torch.half") != std::string::npos || IsDeviceCode(line.file);
+  // `half = n // 2` is arithmetic; x.half() and the device type are dtypes. `name` lies in the
+  // line.
+  const std::string_view code = line.code;
+  const auto at = static_cast<std::size_t>(name.data() - code.data());
+  const bool method = code.substr(0, at).ends_with('.') && code.substr(at).starts_with("half()");
+  return method || code.substr(0, at).ends_with("torch.") || IsDeviceCode(line.file);
 }
 
 bool IsApproximate(std::string_view name) {
@@ -161,15 +165,15 @@ std::vector<Setting> Settings(std::string_view code) {
     while (!rest.empty() && (rest[0] == '"' || rest[0] == '\'' || rest[0] == ' '))
       rest.remove_prefix(1);
     if (rest.empty() || (rest[0] != '=' && rest[0] != ':')) continue;
-    // A type note between name and value: `steps: int = 30`.
+    // A type note between name and value: `steps: int = 30`. A note that long would be none.
     if (rest[0] == ':') {
-      const std::size_t equals = rest.find('=');
+      const std::size_t equals = rest.substr(0, kMaxTypeNote).find('=');
       const std::string_view note =
           Trim(rest.substr(1, equals == std::string_view::npos ? 0 : equals - 1));
       if (note == "int" || note == "float" || note == "bool") rest.remove_prefix(equals);
     }
     rest.remove_prefix(1);
-    rest = Trim(rest);
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
     std::size_t end = 0;
     while (end < rest.size() && (IsNameByte(rest[end]) || rest[end] == '.')) ++end;
     if (end == 0) continue;
@@ -242,13 +246,21 @@ class Finder {
     }
   }
 
+  struct Range {
+    double least, most;
+  };
+  using Values = std::map<std::pair<std::string_view, std::string>, Range>;
+
   void FindSettings() {
-    std::map<std::pair<std::string, std::string>, std::vector<double>> before;
+    Values before;
     for (const DiffLine& line : lines_) {
       if (line.added) continue;
       for (const Setting& setting : Settings(line.code)) {
         if (const auto value = ParseDouble(setting.value)) {
-          before[{line.file, setting.name}].push_back(*value);
+          Range& range =
+              before.try_emplace({line.file, setting.name}, Range{*value, *value}).first->second;
+          range.least = std::min(range.least, *value);
+          range.most = std::max(range.most, *value);
         }
       }
     }
@@ -258,8 +270,7 @@ class Finder {
     }
   }
 
-  void Compare(const DiffLine& line, const Setting& setting,
-               const std::map<std::pair<std::string, std::string>, std::vector<double>>& before) {
+  void Compare(const DiffLine& line, const Setting& setting, const Values& before) {
     if (setting.name == "do_classifier_free_guidance" && setting.value == "false") {
       signs_.push_back({ChangeClass::kApproximate, setting.name + " = false", &line});
       return;
@@ -269,10 +280,9 @@ class Finder {
     const auto now = ParseDouble(setting.value);
     const auto found = before.find({line.file, setting.name});
     if ((!counts_steps && !scales) || !now || found == before.end()) return;
-    const double most = std::ranges::max(found->second);
+    const auto [least, most] = found->second;
     // Guidance at 1 or below is guidance skipped; other scales only change the picture.
-    const bool cheaper =
-        counts_steps ? *now < std::ranges::min(found->second) : *now <= 1 && most > 1;
+    const bool cheaper = counts_steps ? *now < least : *now <= 1 && most > 1;
     if (!cheaper) return;
     signs_.push_back({ChangeClass::kApproximate,
                       Format("{} {} instead of {}", setting.name, FormatG(*now), FormatG(most)),
@@ -280,7 +290,7 @@ class Finder {
   }
 
   std::vector<DiffLine> lines_;
-  std::set<std::string> quantising_files_;
+  std::set<std::string_view> quantising_files_;
   std::map<std::pair<ChangeClass, std::string>, Count> names_;
   std::vector<Sign> signs_;
 };

@@ -143,6 +143,37 @@ TEST(ChangedCode, CountsHunksInsteadOfTrustingLineStarts) {
   EXPECT_TRUE(lines[2].added);
 }
 
+// Each would take hours if the cost of a line grew with the square of its length.
+TEST(CheckClass, CostsNoMoreThanTheLengthOfAHostileLine) {
+  const auto repeated = [](std::string_view text) {
+    std::string line;
+    while (line.size() < std::size_t{4} << 20) line += text;
+    return line;
+  };
+  const std::string blanks(std::size_t{2} << 20, ' ');
+  for (const std::string& line :
+       {repeated("\\'"), repeated("\\\""), repeated("a:"), repeated("half "),
+        "steps=" + repeated("a= ") + blanks, blanks + repeated("\"\"\"\"\"\"")}) {
+    EXPECT_EQ(CheckClass(kE, Diff("a.py", {}, {line})).judged_as, kE) << line.substr(0, 20);
+    EXPECT_EQ(CheckClass(kE, Diff("a.cc", {}, {line})).judged_as, kE) << line.substr(0, 20);
+  }
+}
+
+TEST(CheckClass, CostsNoMoreThanTheNumberOfHostileLines) {
+  const std::vector<std::string> before(200'000, "num_steps=7");
+  const std::vector<std::string> after(200'000, "num_steps=6");
+  const std::string name = std::string(2000, 'n') + ".py";
+  EXPECT_EQ(CheckClass(kE, Diff(name, before, after)).judged_as, kA);
+}
+
+TEST(ChangedCode, KeepsCodeBehindAnApostrophe) {
+  const std::string diff =
+      "--- a/x.cc\n+++ b/x.cc\n@@ -1 +1,2 @@\n+// it's\n+don't \"it's\" f('/*'); '//\n";
+  const std::vector<DiffLine> lines = ChangedCode(diff);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0].code, "don't \"it's\" f('/*'); '");
+}
+
 TEST(ChangedCode, FollowsCommentsOverLines) {
   const std::string diff =
       "--- a/x.cc\n+++ b/x.cc\n@@ -1,2 +1,3 @@\n /* start\n+int8 inside\n end */\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/text.h"
 
@@ -35,6 +36,8 @@ class CommentFilter {
 
   std::string Strip(std::string_view line) {
     std::string out;
+    bool blank = true;     // what is in `out`
+    std::string unclosed;  // quotes that have no partner further on in this line
     for (std::size_t i = 0; i < line.size();) {
       if (!closing_.empty()) {
         const std::size_t end = line.find(closing_, i);
@@ -43,21 +46,27 @@ class CommentFilter {
         closing_.clear();
         continue;
       }
-      if (OpensBlock(line, i, out)) continue;
+      if (OpensBlock(line, i, blank)) continue;
       if (IsLineComment(line, i)) return out;
-      if (line[i] == '"' || line[i] == '\'') {
-        const std::size_t end = EndOfText(line, i);
-        out += line.substr(i, end - i);
-        i = end;
-        continue;
+      std::size_t end = i + 1;
+      const bool quote = line[i] == '"' || line[i] == '\'';
+      if (quote && unclosed.find(line[i]) == std::string::npos) {
+        // Once no end was found, none will be for a later quote: the same bytes would be searched.
+        if (const auto found = EndOfText(line, i)) {
+          end = *found;
+        } else {
+          unclosed += line[i];
+        }
       }
-      out += line[i++];
+      blank = blank && Trim(line.substr(i, end - i)).empty();
+      out += line.substr(i, end - i);
+      i = end;
     }
     return out;
   }
 
  private:
-  bool OpensBlock(std::string_view line, std::size_t& i, std::string_view before) {
+  bool OpensBlock(std::string_view line, std::size_t& i, bool blank_before) {
     const std::string_view rest = line.substr(i);
     if (language_ == Language::kSlash && rest.starts_with("/*")) {
       closing_ = "*/";
@@ -65,7 +74,7 @@ class CommentFilter {
       return true;
     }
     const bool triple = rest.starts_with("\"\"\"") || rest.starts_with("'''");
-    if (language_ == Language::kHash && triple && Trim(before).empty()) {
+    if (language_ == Language::kHash && triple && blank_before) {
       closing_ = std::string(rest.substr(0, 3));
       i += 3;
       return true;
@@ -78,7 +87,8 @@ class CommentFilter {
     return line.substr(i).starts_with("//");
   }
 
-  static std::size_t EndOfText(std::string_view line, std::size_t start) {
+  // Nothing for an apostrophe, which opens no text.
+  static std::optional<std::size_t> EndOfText(std::string_view line, std::size_t start) {
     for (std::size_t i = start + 1; i < line.size(); ++i) {
       if (line[i] == '\\') {
         ++i;
@@ -86,7 +96,7 @@ class CommentFilter {
         return i + 1;
       }
     }
-    return start + 1;  // an apostrophe, not a text
+    return std::nullopt;
   }
 
   Language language_;
@@ -123,14 +133,14 @@ std::optional<Hunk> ReadHunk(std::string_view line) {
   return hunk;
 }
 
-std::string FileName(std::string_view header) {
+std::string_view FileName(std::string_view header) {
   std::string_view name = header.substr(4);
   name = name.substr(0, name.find('\t'));
   if (name.starts_with('"') && name.ends_with('"') && name.size() > 2) {
     name = name.substr(1, name.size() - 2);
   }
   if (name.starts_with("a/") || name.starts_with("b/")) name.remove_prefix(2);
-  return std::string(name);
+  return name;
 }
 
 class DiffReader {
@@ -186,7 +196,7 @@ class DiffReader {
   }
 
   std::vector<DiffLine> lines_;
-  std::string file_, old_file_;
+  std::string_view file_, old_file_;
   Language language_ = Language::kNone;
   Hunk hunk_{.old_count = 0, .new_count = 0};
   CommentFilter old_filter_{Language::kNone}, new_filter_{Language::kNone};

@@ -10,14 +10,15 @@
 namespace pawl::judge {
 
 struct DiffLine {
-  std::string file;  // new name, without "b/"
-  int line = 0;      // in the new file for added lines, in the old one for removed lines
+  std::string_view file;  // new name, without "b/"; a part of the diff
+  int line = 0;           // in the new file for added lines, in the old one for removed lines
   bool added = false;
   std::string code;  // without comments; string literals stay
 };
 
 // Files without code (.md, .rst, .txt, ...) are left out. Never fails: what is no diff gives
-// nothing.
+// nothing. Time and memory grow with the length alone, whatever a candidate puts into its lines.
+// The result points into the diff.
 std::vector<DiffLine> ChangedCode(std::string_view unified_diff);
 
 }  // namespace pawl::judge

@@ -12,6 +12,10 @@ namespace {
 
 // Harnesses round what they print: figures may disagree by a thousandth before that is a problem.
 constexpr double kRounding = 1e-3;
+// A file made of problems must not make a record of them.
+constexpr std::size_t kMaxProblems = 20;
+// Paths are built for every key; longer ones are never shown, and no rule names one.
+constexpr std::size_t kMaxPathBytes = 256;
 
 struct Unit {
   std::string_view suffix;
@@ -26,6 +30,20 @@ constexpr std::array<std::string_view, 3> kOwnMetrics = {"wall", "cpu", "peak_rs
 std::string_view LastName(std::string_view dotted_path) {
   const std::size_t dot = dotted_path.rfind('.');
   return dot == std::string_view::npos ? dotted_path : dotted_path.substr(dot + 1);
+}
+
+std::string Inner(const std::string& path, std::string_view name) {
+  std::string inner = path.empty() ? std::string(name.substr(0, kMaxPathBytes))
+                                   : Format("{}.{}", path, name.substr(0, kMaxPathBytes));
+  if (inner.size() > kMaxPathBytes) inner.resize(kMaxPathBytes);
+  return inner;
+}
+
+void LimitProblems(std::vector<std::string>& problems, std::string_view file) {
+  if (problems.size() <= kMaxProblems) return;
+  const std::size_t more = problems.size() - kMaxProblems;
+  problems.resize(kMaxProblems);
+  problems.push_back(Format("{}: and {} more problems", file, more));
 }
 
 std::string Key(std::string_view path) {
@@ -139,7 +157,7 @@ class PercentileCheck {
 
 void CheckLatencyField(const Json& value, const std::string& path,
                        std::vector<std::string>& problems) {
-  if (value.is_null() || path.ends_with(".samples_s")) return;
+  if (value.is_null() || path == "latency.samples_s") return;
   const auto number = value.AsDouble();
   if (number && *number > 0) return;
   problems.push_back(Format("perf.json: {} must be a number above 0, found {}", Key(path),
@@ -149,7 +167,7 @@ void CheckLatencyField(const Json& value, const std::string& path,
 void CheckPerfObject(const Json& object, const std::string& path,
                      std::vector<std::string>& problems) {
   for (const auto& [name, value] : *object.AsObject()) {
-    const std::string inner = path.empty() ? name : Format("{}.{}", path, name);
+    const std::string inner = Inner(path, name);
     if (inner == "metadata") continue;
     if (value.AsObject() != nullptr) CheckPerfObject(value, inner, problems);
     if (path == "latency" && SecondsPerUnit(name)) {
@@ -239,6 +257,7 @@ std::optional<std::size_t> CountBeside(const Json& object) {
 MetricFile ReadPerf(std::string_view bytes) {
   MetricFile out = ReadObject(bytes, "perf.json");
   if (out.problems.empty()) CheckPerfObject(out.json, "", out.problems);
+  LimitProblems(out.problems, "perf.json");
   return out;
 }
 
@@ -250,6 +269,7 @@ QualityFile ReadQuality(std::string_view bytes) {
   if (!out.problems.empty()) return out;
   ReadQualityMetrics(out);
   ReadCases(out);
+  LimitProblems(out.problems, "quality.json");
   return out;
 }
 

@@ -4,6 +4,8 @@
 
 #include <rapidcheck/gtest.h>
 
+#include "base/text.h"
+
 namespace pawl::judge {
 namespace {
 
@@ -112,6 +114,27 @@ INSTANTIATE_TEST_SUITE_P(
         FileRow{"bare null", R"({"cases": {"c": null}})", "found null"},
         FileRow{"NaN", R"({"metrics": {"a": NaN}})", "quality.json:1:"},
         FileRow{"doubled", R"({"metrics": {"a": 1, "a": 2}})", "quality.json:1:"}));
+
+TEST(ReadPerf, CostsNoMoreThanTheLengthOfAHostileFile) {
+  std::string bytes = "{\"" + std::string(std::size_t{1} << 20, 'k') + "\": {\"x_s\": -1";
+  for (int i = 0; i < 150'000; ++i) bytes += Format(",\"a{}\": {{}}", i);
+  bytes += "}}";
+  ASSERT_LT(bytes.size(), kMaxMetricFileBytes);
+  EXPECT_EQ(ReadPerf(bytes).problems.size(), 1U);
+}
+
+TEST(ReadPerf, NamesTwentyProblemsAndCountsTheRest) {
+  std::string perf = "{";
+  std::string quality = R"({"metrics": {}, "cases": {)";
+  for (int i = 0; i < 1000; ++i) {
+    perf += Format("{}\"a{}_s\": -1", i == 0 ? "" : ",", i);
+    quality += Format("{}\"a{}\": 1", i == 0 ? "" : ",", i);
+  }
+  const std::vector<std::string> problems = ReadPerf(perf + "}").problems;
+  ASSERT_EQ(problems.size(), 21U);
+  EXPECT_EQ(problems.back(), "perf.json: and 980 more problems");
+  EXPECT_EQ(ReadQuality(quality + "}}").problems.back(), "quality.json: and 980 more problems");
+}
 
 TEST(ReadQuality, FallsBackToTheTopLevel) {
   const QualityFile file = ReadQuality(R"({"b": 2, "a": 1, "cases": {"c": true}, "note": "x"})");

@@ -160,7 +160,7 @@ Result<Event> Ledger::Insert(const NewEvent& event, const Head& previous) {
              .body = {},
              .hash = {}};
   // What cannot be read back must not be acknowledged.
-  PAWL_ASSIGN(made.body, ParseJson(body, Format("body of a `{}` event", event.kind)));
+  PAWL_ASSIGN(made.body, ParseJson(body, Format("body of a `{}` event", event.kind), kBodyLimits));
   made.hash = ChainHash(previous.hash, made, body);
   PAWL_ASSIGN(Statement insert,
               database_->Prepare("INSERT INTO events(seq, time_us, kind, campaign, experiment, "

@@ -43,7 +43,7 @@ Status VisitRows(Database& database, Statement& query,
     if (ChainHash(previous, event, body) != event.hash) {
       return Damaged(database, event.seq, "is not what was written (its hash does not fit)");
     }
-    Result<Json> parsed = ParseJson(body, Format("event {}", event.seq));
+    Result<Json> parsed = ParseJson(body, Format("event {}", event.seq), kBodyLimits);
     if (!parsed.ok()) return Damaged(database, event.seq, parsed.error().message);
     event.body = std::move(parsed).value();
     PAWL_TRY(visit(event));

@@ -17,6 +17,10 @@ namespace pawl::store {
 inline constexpr std::string_view kChainStart =
     "0000000000000000000000000000000000000000000000000000000000000000";
 
+// What a body may be. A verdict's holds up to five metric files of 4 MiB that a candidate wrote,
+// and escapes make six bytes of one; a record that could not be read again would be no record.
+inline constexpr JsonLimits kBodyLimits{.max_bytes = std::size_t{512} << 20, .max_depth = 128};
+
 // `body` is the event's body as canonical JSON, exactly as stored.
 std::string ChainHash(std::string_view previous_hash, const Event& event, std::string_view body);
 

@@ -157,6 +157,17 @@ TEST_F(LedgerTest, ABodyIsReturnedAsItWillBeRead) {
   EXPECT_EQ(made->body, ledger.At(1)->body);
 }
 
+// Bytes that a candidate wrote, at their largest and at six bytes each.
+TEST_F(LedgerTest, TheLargestEvidenceIsRecordedAndReadBack) {
+  Ledger ledger = Open();
+  const std::string foreign(std::size_t{8} << 20, '\x01');
+  const Event made =
+      ledger.Append({.kind = "verdict", .body = JsonObject{{"perf", foreign}}}).value();
+  EXPECT_EQ(made.body.StringAt("perf"), foreign);
+  EXPECT_EQ(ledger.At(made.seq).value().body.StringAt("perf"), foreign);
+  EXPECT_TRUE(ledger.VerifyChain().value().problems.empty());
+}
+
 TEST_F(LedgerTest, AReaderSeesWhatAWriterGoesOnToWriteAndWritesNothingItself) {
   Ledger writer = Open();
   ASSERT_TRUE(writer.Append(Valued("a", 1)).ok());

@@ -24,14 +24,13 @@ struct Change {
 // A mount cannot be renamed, but a folder above it can.
 TEST(Harness, AFolderAboveItThatTheBuildReplacesIsSeen) {
   ProjectOptions options;
-  options.config = {{"commands.build", "sh src/build.sh"}};
-  options.files["src/build.sh"] = "true\n";
+  options.config = {{"commands.build", "stage=build; . src/program.sh"}};
   Project project(options);
   PAWL_OPEN_OR_SKIP(project);
-  project.Write("src/build.sh",
-                "mv config mine; mkdir config; cp mine/* config\n"
-                "echo '{\"metrics\": {}}' >config/quality_contract.json\n");
-  EXPECT_TRUE(Refused(project, project.Try(kWrong), "discard-invalid",
+  const std::string swap =
+      "if test $stage = build; then\n  mv config mine; mkdir config; cp mine/* config\n"
+      "  echo '{\"metrics\": {}}' >config/quality_contract.json\nfi\n";
+  EXPECT_TRUE(Refused(project, project.Try(std::string(kWrong) + swap), "discard-invalid",
                       "the build command changed the harness: config/quality_contract.json"));
 }
 

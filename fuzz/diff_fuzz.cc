@@ -11,8 +11,8 @@ namespace {
 namespace judge = pawl::judge;
 using judge::ChangeClass;
 
-constexpr std::size_t kShortBytes = 48;
-constexpr std::size_t kLongBytes = std::size_t{1} << 17;
+constexpr std::size_t kShortBytes = 4;
+constexpr std::size_t kLongBytes = std::size_t{1} << 16;
 
 void CheckLines(std::string_view diff) {
   const std::vector<judge::DiffLine> found = judge::ChangedCode(diff);

@@ -81,7 +81,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Other theirs = Other::parse(text, nullptr, false);
   if (!parsed.ok()) {
     pawl::fuzz::CheckMessage(parsed.error(), "input:");
-    PAWL_CHECK(theirs.is_discarded() || IsOwnStrictness(parsed.error().message));
+    // The other reader takes a zero byte for the end of the text.
+    const bool cut = text.find('\0') != std::string_view::npos;
+    PAWL_CHECK(theirs.is_discarded() || cut || IsOwnStrictness(parsed.error().message));
     return 0;
   }
   PAWL_CHECK(!theirs.is_discarded() && Same(*parsed, theirs));

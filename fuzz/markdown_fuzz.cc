@@ -39,19 +39,12 @@ bool StandsAt(const std::vector<std::string_view>& body, const std::vector<std::
          std::equal(body.begin(), body.end(), lines.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// Where the body begins: at its first line, or below a heading of one or two lines.
+// Where the body begins: at once, below "# Heading", or below a heading and its underline.
 std::size_t PlaceOf(const Section& section, const std::vector<std::string_view>& body,
-                    const std::vector<std::string_view>& lines, std::size_t least) {
-  const auto heading = static_cast<std::size_t>(section.line) - 1;
-  for (const std::size_t at : {heading + 2, heading + 1, heading}) {
-    const std::size_t gap = at - heading;
-    if (gap == 0 && !section.heading.empty()) continue;
-    if (gap == 2 && !pawl::Trim(at <= lines.size() ? lines[at - 1] : "").starts_with("=="))
-      continue;
-    if (at >= least && StandsAt(body, lines, at)) return at;
-  }
-  PAWL_CHECK(false && "the body is in the text");
-  return 0;
+                    const std::vector<std::string_view>& lines) {
+  const auto first = static_cast<std::size_t>(section.line) - 1;
+  if (section.heading.empty()) return StandsAt(body, lines, first) ? first : first + 1;
+  return first + (pawl::Trim(lines[first]) == section.heading ? 2 : 1);
 }
 
 }  // namespace
@@ -70,7 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                               section.heading) != std::string_view::npos);
     last_line = section.line;
     const std::vector<std::string_view> body = BodyLines(section);
-    const std::size_t place = PlaceOf(section, body, lines, next);
+    const std::size_t place = PlaceOf(section, body, lines);
+    PAWL_CHECK(place >= next && StandsAt(body, lines, place));
     for (; next < place; ++next) PAWL_CHECK(IsHeadingLine(lines[next], section.heading));
     next = place + body.size();
   }

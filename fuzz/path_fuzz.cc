@@ -60,9 +60,11 @@ void CheckPlain(std::string_view path) {
 void CheckFold(std::string_view a, std::string_view b) {
   const std::string folded = campaign::FoldName(a);
   PAWL_CHECK(campaign::FoldName(folded) == folded);
-  PAWL_CHECK(campaign::FoldName(pawl::ToLowerAscii(a)) == folded);
   PAWL_CHECK(pawl::IsValidUtf8(a) == pawl::IsValidUtf8(folded));
   PAWL_CHECK(campaign::Overlap(a, b) == campaign::Overlap(b, a));
+  // What is not UTF-8 is equal to itself only, and refused as odd.
+  if (!pawl::IsValidUtf8(a)) return;
+  PAWL_CHECK(campaign::FoldName(pawl::ToLowerAscii(a)) == folded);
   if (pawl::ToLowerAscii(a) == pawl::ToLowerAscii(b)) PAWL_CHECK(campaign::FoldName(b) == folded);
 }
 

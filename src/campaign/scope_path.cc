@@ -61,6 +61,8 @@ Result<std::string> NormaliseRelative(std::string_view written) {
     normal += part;
   }
   if (normal.empty()) return BadPath(written, "is the whole project; name the folders and files");
+  if (Trim(normal) != normal)
+    return BadPath(written, "has a blank at its edge, as no name may have");
   return normal;
 }
 

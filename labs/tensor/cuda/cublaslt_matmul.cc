@@ -80,12 +80,24 @@ struct LayoutDeleter {
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, LayoutDeleter>;
 
 // A row-major [rows, cols] matrix is what cuBLASLt calls a column-major [cols, rows] one.
-pawl::Result<Layout> MakeLayout(cudaDataType_t type, std::int64_t rows, std::int64_t cols) {
+pawl::Result<Layout> MakeLayout(cudaDataType_t type, std::int64_t rows, std::int64_t cols,
+                                std::int64_t batch) {
   cublasLtMatrixLayout_t layout = nullptr;
   PAWL_TRY(FromCublas(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(cols),
                                                  static_cast<std::uint64_t>(rows), cols),
                       "describing a matrix"));
-  return Layout(layout);
+  Layout owner(layout);
+  if (batch == 1) return owner;
+  const auto batch_count = static_cast<std::int32_t>(batch);
+  const std::int64_t stride = rows * cols;
+  PAWL_TRY(FromCublas(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                       &batch_count, sizeof(batch_count)),
+                      "describing a stack of matrices"));
+  PAWL_TRY(
+      FromCublas(cublasLtMatrixLayoutSetAttribute(
+                     layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)),
+                 "describing a stack of matrices"));
+  return owner;
 }
 
 struct OperationDeleter {
@@ -132,11 +144,13 @@ std::string MatmulSpec::Key() const {
   if (add_c) key += " +c";
   if (epilogue == MatmulEpilogue::kRelu) key += " relu";
   if (sm_count > 0) key += " sm" + std::to_string(sm_count);
+  if (batch > 1) key += " batch" + std::to_string(batch);
   return key;
 }
 
 double MatmulSpec::flops() const {
-  return 2.0 * static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(inner);
+  return 2.0 * static_cast<double>(batch) * static_cast<double>(rows) * static_cast<double>(cols) *
+         static_cast<double>(inner);
 }
 
 pawl::Result<CublasLtHandle> CublasLtHandle::Create() {
@@ -226,8 +240,8 @@ std::optional<cublasLtMatmulAlgo_t> CublasLtMatmul::Impl::Varied(
 pawl::Status CublasLtMatmul::Impl::Enqueue(const cublasLtMatmulAlgo_t& candidate,
                                            const MatmulArgs& args, const MatmulWorkspace& workspace,
                                            CUstream_st* stream) const {
-  const float alpha = 1.0F;
-  const float beta = spec.add_c ? 1.0F : 0.0F;
+  const float alpha = args.alpha;
+  const float beta = spec.add_c ? args.beta : 0.0F;
   const void* const c = spec.add_c ? args.c : args.d;
   return FromCublas(cublasLtMatmul(handle, operation.get(), &alpha, args.b, b.get(), args.a,
                                    a.get(), &beta, c, d.get(), args.d, d.get(), &candidate,
@@ -243,7 +257,7 @@ CublasLtMatmul& CublasLtMatmul::operator=(CublasLtMatmul&&) noexcept = default;
 pawl::Result<CublasLtMatmul> CublasLtMatmul::Create(const CublasLtHandle& handle,
                                                     const MatmulSpec& spec,
                                                     std::size_t workspace_bytes) {
-  if (spec.rows < 1 || spec.cols < 1 || spec.inner < 1) {
+  if (spec.rows < 1 || spec.cols < 1 || spec.inner < 1 || spec.batch < 1) {
     return pawl::MakeError(Code::kInvalidArgument, "product " + spec.Key() + " has an empty side");
   }
   auto impl = std::make_unique<Impl>();
@@ -254,11 +268,11 @@ pawl::Result<CublasLtMatmul> CublasLtMatmul::Create(const CublasLtHandle& handle
   const bool a_plain = spec.a == Operand::kPlain;
   const bool b_plain = spec.b == Operand::kPlain;
   PAWL_ASSIGN(impl->a, MakeLayout(CUDA_R_16BF, a_plain ? spec.rows : spec.inner,
-                                  a_plain ? spec.inner : spec.rows));
+                                  a_plain ? spec.inner : spec.rows, spec.batch));
   PAWL_ASSIGN(impl->b, MakeLayout(CUDA_R_16BF, b_plain ? spec.inner : spec.cols,
-                                  b_plain ? spec.cols : spec.inner));
+                                  b_plain ? spec.cols : spec.inner, spec.batch));
   PAWL_ASSIGN(impl->d, MakeLayout(spec.output == MatmulOutput::kFp32 ? CUDA_R_32F : CUDA_R_16BF,
-                                  spec.rows, spec.cols));
+                                  spec.rows, spec.cols, spec.batch));
   PAWL_ASSIGN(const auto algorithms, impl->Heuristics(1));
   impl->algorithm = algorithms.front();
   return CublasLtMatmul(std::move(impl));

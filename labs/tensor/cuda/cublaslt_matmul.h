@@ -1,8 +1,9 @@
 // Matrix products through cuBLASLt with an algorithm that was chosen by timing, not by trust.
 //
-// D[rows, cols] = op(A)[rows, inner] op(B)[inner, cols] (+ C). All matrices are row-major and
-// dense; a transposed operand is stored the other way round: A as [inner, rows], B as [cols,
-// inner]. A and B are bf16, sums are fp32. All pointers are device pointers aligned to 16 bytes.
+// D[rows, cols] = alpha op(A)[rows, inner] op(B)[inner, cols] (+ beta C). All matrices are
+// row-major and dense; a transposed operand is stored the other way round: A as [inner, rows], B as
+// [cols, inner]. A and B are bf16, sums are fp32. All pointers are device pointers aligned to 16
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +31,11 @@ struct MatmulSpec {
   Operand a = Operand::kPlain;
   Operand b = Operand::kPlain;
   MatmulOutput output = MatmulOutput::kBf16;
-  bool add_c = false;  // D = op(A) op(B) + C, C of the type and shape of D; C may be D
+  bool add_c = false;  // add beta C, C of the type and shape of D; C may be D
   MatmulEpilogue epilogue = MatmulEpilogue::kNone;
   int sm_count = 0;  // multiprocessors to use; 0 = all
+  // So many products at once, of matrices that follow each other without gaps.
+  std::int64_t batch = 1;
 
   // "262144x512x2048 nt bf16", the key under which a tuned algorithm is stored.
   std::string Key() const;
@@ -44,6 +47,8 @@ struct MatmulArgs {
   const void* b = nullptr;
   const void* c = nullptr;  // read only when add_c
   void* d = nullptr;
+  float alpha = 1;  // of the product
+  float beta = 1;   // of C
 };
 
 // Scratch for the algorithms; products on one stream may share it.

@@ -5,10 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-
 #include <functional>
 #include <future>
+#include <ostream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tensor/cuda/attention_reference.h"
@@ -25,6 +26,11 @@ constexpr std::int64_t kHeadDim = 128;
 constexpr std::int64_t kWidth = kHeads * kHeadDim;
 constexpr std::int64_t kDense = kWidth;
 constexpr std::int64_t kPacked = 3 * kWidth;
+
+std::string NameOf(const AttentionSpec& spec) {
+  return "Batch" + std::to_string(spec.batch) + "Tokens" + std::to_string(spec.tokens) + "Window" +
+         std::to_string(spec.window) + (spec.qkv_pitch == kPacked ? "Packed" : "Dense");
+}
 
 AttentionSpec Spec(std::int64_t batch, std::int64_t tokens, std::int64_t window,
                    std::int64_t qkv_pitch) {
@@ -173,6 +179,15 @@ void ExpectEqualToReference(const AttentionSpec& spec, const Tensors& tensors) {
   for (auto& check : checks) check.get();
 }
 
+}  // namespace
+
+// GoogleTest and ctest name tests after it.
+static void PrintTo(const AttentionSpec& spec, std::ostream* out) {
+  *out << NameOf(spec);
+}
+
+namespace {
+
 class CudnnAttentionTest : public ::testing::TestWithParam<AttentionSpec> {};
 
 TEST_P(CudnnAttentionTest, EqualsReference) {
@@ -192,9 +207,7 @@ TEST_P(CudnnAttentionTest, EqualsReference) {
 }
 
 std::string SpecName(const ::testing::TestParamInfo<AttentionSpec>& info) {
-  return "Batch" + std::to_string(info.param.batch) + "Tokens" + std::to_string(info.param.tokens) +
-         "Window" + std::to_string(info.param.window) +
-         (info.param.qkv_pitch == kPacked ? "Packed" : "Dense");
+  return NameOf(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -4,8 +4,11 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
+#include <ostream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tensor/cuda/cudnn_handle.h"
@@ -15,6 +18,14 @@
 #include "tensor/cuda/relu_squared.h"
 
 namespace lab::cuda {
+
+// GoogleTest and ctest name tests after it.
+static void PrintTo(FusedEpilogue epilogue, std::ostream* out) {
+  for (const char c : FusedEpilogueName(epilogue)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) *out << c;
+  }
+}
+
 namespace {
 
 constexpr std::int64_t kRows = 384;
@@ -135,12 +146,17 @@ TEST(CudnnMatmul, TunedConfigurationIsRight) {
             kTolerance);
 }
 
+std::string EpilogueName(const ::testing::TestParamInfo<FusedEpilogue>& info) {
+  return ::testing::PrintToString(info.param);
+}
+
 INSTANTIATE_TEST_SUITE_P(Epilogues, CudnnMatmulTest,
                          ::testing::Values(FusedEpilogue::kNone, FusedEpilogue::kReluSquared,
                                            FusedEpilogue::kReluSquaredGradient,
                                            FusedEpilogue::kRowScale,
                                            FusedEpilogue::kRowScaleReluSquared,
-                                           FusedEpilogue::kAdd));
+                                           FusedEpilogue::kAdd),
+                         EpilogueName);
 
 TEST(ReluSquared, EqualsReferenceForwardAndBackward) {
   SKIP_WITHOUT_GPU();

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "base/text.h"
@@ -188,6 +189,18 @@ std::string ComparisonTable(const pawl::Json& ours, const pawl::Json& theirs,
   }
   append("sum", sum_ours, sum_theirs);
   return table;
+}
+
+int BenchMain(int argc, char** argv, std::string_view name,
+              pawl::Status (*bench)(const std::string& command, const std::string& path)) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %.*s RECORD.json\n", static_cast<int>(name.size()), name.data());
+    return 2;
+  }
+  const pawl::Status status = bench(pawl::Format("{} {}", name, argv[1]), argv[1]);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.error().Text().c_str());
+  return 1;
 }
 
 }  // namespace lab::cuda

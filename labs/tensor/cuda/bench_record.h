@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -51,6 +52,11 @@ class BenchRecord {
   double bf16_flops_per_s_ = 0;  // settled
   double copy_bytes_per_s_ = 0;
 };
+
+// The main() of a bench with one argument, the record's path: `bench` measures and writes it, given
+// the command as the record names it. Returns the exit code.
+int BenchMain(int argc, char** argv, std::string_view name,
+              pawl::Status (*bench)(const std::string& command, const std::string& path));
 
 // The rows of a record as a Markdown table; only those named, in that order, unless `names` is
 // empty.

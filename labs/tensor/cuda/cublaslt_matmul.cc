@@ -136,6 +136,18 @@ pawl::Result<Operation> MakeOperation(const MatmulSpec& spec) {
 
 }  // namespace
 
+LinearSpecs SpecsOfLinear(std::int64_t rows, std::int64_t out, std::int64_t in) {
+  LinearSpecs specs;
+  specs.forward.rows = rows, specs.forward.cols = out, specs.forward.inner = in;
+  specs.forward.b = Operand::kTransposed;
+  specs.input_gradient.rows = rows, specs.input_gradient.cols = in;
+  specs.input_gradient.inner = out;
+  specs.weight_gradient.rows = out, specs.weight_gradient.cols = in;
+  specs.weight_gradient.inner = rows;
+  specs.weight_gradient.a = Operand::kTransposed;
+  return specs;
+}
+
 std::string MatmulSpec::Key() const {
   std::string key = std::to_string(rows) + "x" + std::to_string(cols) + "x" + std::to_string(inner);
   key += a == Operand::kTransposed ? " t" : " n";

@@ -42,6 +42,13 @@ struct MatmulSpec {
   double flops() const;
 };
 
+// The three products of a linear layer y = x W' over `rows` rows, W stored [out, in]:
+// y [rows, out], dx = dy W [rows, in], dW = dy' x [out, in].
+struct LinearSpecs {
+  MatmulSpec forward, input_gradient, weight_gradient;
+};
+LinearSpecs SpecsOfLinear(std::int64_t rows, std::int64_t out, std::int64_t in);
+
 struct MatmulArgs {
   const void* a = nullptr;
   const void* b = nullptr;

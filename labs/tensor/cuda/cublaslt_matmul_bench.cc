@@ -25,16 +25,8 @@ struct Case {
   MatmulSpec spec;
 };
 
-// y = x W', W stored [out, in].
 std::vector<Case> CasesOfLayer(const std::string& layer, std::int64_t out, std::int64_t in) {
-  MatmulSpec forward;
-  forward.rows = kTokens, forward.cols = out, forward.inner = in;
-  forward.b = Operand::kTransposed;
-  MatmulSpec input_gradient;
-  input_gradient.rows = kTokens, input_gradient.cols = in, input_gradient.inner = out;
-  MatmulSpec weight_gradient;
-  weight_gradient.rows = out, weight_gradient.cols = in, weight_gradient.inner = kTokens;
-  weight_gradient.a = Operand::kTransposed;
+  const auto [forward, input_gradient, weight_gradient] = SpecsOfLinear(kTokens, out, in);
   MatmulSpec accumulated = weight_gradient;
   accumulated.output = MatmulOutput::kFp32;
   accumulated.add_c = true;

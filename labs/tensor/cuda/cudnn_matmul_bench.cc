@@ -151,12 +151,5 @@ pawl::Status Bench(const std::string& command, const std::string& path) {
 }  // namespace lab::cuda
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: cudnn_matmul_bench RECORD.json\n", stderr);
-    return 2;
-  }
-  const auto status = lab::cuda::Bench("cudnn_matmul_bench " + std::string(argv[1]), argv[1]);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "%s\n", status.error().Text().c_str());
-  return 1;
+  return lab::cuda::BenchMain(argc, argv, "cudnn_matmul_bench", &lab::cuda::Bench);
 }

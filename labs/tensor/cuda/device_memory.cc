@@ -18,6 +18,17 @@ DeviceMemory::~DeviceMemory() {
   if (data_ != nullptr) static_cast<void>(cudaFree(data_));
 }
 
+pawl::Result<DeviceMemory> DeviceMemory::AllocateZeros(std::size_t size_bytes) {
+  PAWL_ASSIGN(DeviceMemory memory, Allocate(size_bytes));
+  PAWL_TRY(memory.Clear());
+  return memory;
+}
+
+pawl::Status DeviceMemory::Clear() {
+  if (data_ == nullptr) return pawl::OkStatus();
+  return FromCuda(cudaMemset(data_, 0, size_bytes_), "clearing device memory");
+}
+
 pawl::Status DeviceMemory::Poison() {
   if (data_ == nullptr) return pawl::OkStatus();
   return FromCuda(cudaMemset(data_, 0xff, size_bytes_), "poisoning device memory");

@@ -12,6 +12,7 @@ namespace lab::cuda {
 class DeviceMemory {
  public:
   static pawl::Result<DeviceMemory> Allocate(std::size_t size_bytes);
+  static pawl::Result<DeviceMemory> AllocateZeros(std::size_t size_bytes);
   DeviceMemory() = default;
   ~DeviceMemory();
   DeviceMemory(DeviceMemory&& other) noexcept
@@ -23,6 +24,8 @@ class DeviceMemory {
     return *this;
   }
 
+  // Every byte becomes 0.
+  pawl::Status Clear();
   // Every byte becomes 0xff, which is a NaN in bf16 and fp32: what nobody writes shows up.
   pawl::Status Poison();
 

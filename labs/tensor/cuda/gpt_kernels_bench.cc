@@ -253,12 +253,5 @@ pawl::Status Bench(const std::string& command, const std::string& path) {
 }  // namespace lab::cuda
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: gpt_kernels_bench RECORD.json\n", stderr);
-    return 2;
-  }
-  const auto status = lab::cuda::Bench("gpt_kernels_bench " + std::string(argv[1]), argv[1]);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "%s\n", status.error().Text().c_str());
-  return 1;
+  return lab::cuda::BenchMain(argc, argv, "gpt_kernels_bench", &lab::cuda::Bench);
 }

@@ -1,11 +1,8 @@
-#include <cuda_runtime_api.h>
-
 #include <utility>
 
 #include "base/text.h"
 #include "tensor/cuda/cross_entropy.h"
 #include "tensor/cuda/cublaslt_matmul.h"
-#include "tensor/cuda/cuda_status.h"
 #include "tensor/cuda/device_data.h"
 #include "tensor/cuda/device_memory.h"
 #include "tensor/cuda/gpt_bench_parts.h"
@@ -17,29 +14,18 @@ constexpr std::int64_t kWidth = 512;
 constexpr std::int64_t kVocab = 8192;
 constexpr std::int64_t kHeadTokens = 49152;
 
-pawl::Result<DeviceMemory> Zeros(std::size_t size_bytes) {
-  PAWL_ASSIGN(DeviceMemory memory, DeviceMemory::Allocate(size_bytes));
-  PAWL_TRY(FromCuda(cudaMemset(memory.data(), 0, size_bytes), "clearing"));
-  return memory;
-}
-
 // Logits, loss, input gradient and weight gradient of one chunk after the other, each chunk's
 // logits in the same buffer.
 class Head {
  public:
   static pawl::Result<Head> Create(const CublasLtHandle& handle, std::int64_t chunk) {
-    MatmulSpec forward;
-    forward.rows = chunk, forward.cols = kVocab, forward.inner = kWidth;
-    forward.b = Operand::kTransposed;
-    MatmulSpec input;
-    input.rows = chunk, input.cols = kWidth, input.inner = kVocab;
-    MatmulSpec weight;
-    weight.rows = kVocab, weight.cols = kWidth, weight.inner = chunk;
-    weight.a = Operand::kTransposed;
-    weight.output = MatmulOutput::kFp32, weight.add_c = true;
-    PAWL_ASSIGN(CublasLtMatmul forward_product, CublasLtMatmul::Create(handle, forward));
-    PAWL_ASSIGN(CublasLtMatmul input_product, CublasLtMatmul::Create(handle, input));
-    PAWL_ASSIGN(CublasLtMatmul weight_product, CublasLtMatmul::Create(handle, weight));
+    LinearSpecs specs = SpecsOfLinear(chunk, kVocab, kWidth);
+    specs.weight_gradient.output = MatmulOutput::kFp32;
+    specs.weight_gradient.add_c = true;
+    PAWL_ASSIGN(CublasLtMatmul forward_product, CublasLtMatmul::Create(handle, specs.forward));
+    PAWL_ASSIGN(CublasLtMatmul input_product, CublasLtMatmul::Create(handle, specs.input_gradient));
+    PAWL_ASSIGN(CublasLtMatmul weight_product,
+                CublasLtMatmul::Create(handle, specs.weight_gradient));
     Head head(chunk, std::move(forward_product), std::move(input_product),
               std::move(weight_product));
     PAWL_TRY(head.Allocate());
@@ -74,10 +60,10 @@ class Head {
     PAWL_ASSIGN(z_, DeviceMemory::Allocate(kHeadTokens * kWidth * 2));
     PAWL_ASSIGN(d_z_, DeviceMemory::Allocate(kHeadTokens * kWidth * 2));
     PAWL_ASSIGN(w_, DeviceMemory::Allocate(kVocab * kWidth * 2));
-    PAWL_ASSIGN(d_w_, Zeros(kVocab * kWidth * 4));
+    PAWL_ASSIGN(d_w_, DeviceMemory::AllocateZeros(kVocab * kWidth * 4));
     PAWL_ASSIGN(logits_, DeviceMemory::Allocate(static_cast<std::size_t>(chunk_ * kVocab) * 2));
-    PAWL_ASSIGN(targets_, Zeros(kHeadTokens * 4));
-    PAWL_ASSIGN(loss_, Zeros(kHeadTokens * 4));
+    PAWL_ASSIGN(targets_, DeviceMemory::AllocateZeros(kHeadTokens * 4));
+    PAWL_ASSIGN(loss_, DeviceMemory::AllocateZeros(kHeadTokens * 4));
     PAWL_ASSIGN(scratch_, DeviceMemory::Allocate(kMatmulWorkspaceBytes));
     PAWL_TRY(FillUniformBf16(z_.data(), kHeadTokens * kWidth, 1.7F, 1, nullptr));
     PAWL_TRY(FillUniformBf16(w_.data(), kVocab * kWidth, 0.1F, 2, nullptr));
@@ -85,7 +71,7 @@ class Head {
     PAWL_TRY(forward_.Tune(Forward(0), workspace, MatmulSearch::kHeuristics, nullptr));
     PAWL_TRY(input_.Tune(Input(0), workspace, MatmulSearch::kHeuristics, nullptr));
     PAWL_TRY(weight_.Tune(Weight(0), workspace, MatmulSearch::kHeuristics, nullptr));
-    return FromCuda(cudaMemset(d_w_.data(), 0, d_w_.size_bytes()), "clearing");
+    return d_w_.Clear();
   }
   void* Rows(const DeviceMemory& tensor, std::int64_t first) const {
     return tensor.as<std::uint16_t>() + first * kWidth;

@@ -18,12 +18,6 @@ namespace {
 constexpr std::int64_t kWidth = 512;
 constexpr std::int64_t kVocab = 8192;
 
-pawl::Result<DeviceMemory> Zeros(std::size_t size_bytes) {
-  PAWL_ASSIGN(DeviceMemory memory, DeviceMemory::Allocate(size_bytes));
-  PAWL_TRY(FromCuda(cudaMemset(memory.data(), 0, size_bytes), "clearing"));
-  return memory;
-}
-
 // fp32 values whose upper halves are random bf16 values and whose lower halves vary, too.
 pawl::Result<DeviceMemory> RandomFp32(std::int64_t count, float amplitude) {
   PAWL_ASSIGN(DeviceMemory memory, DeviceMemory::Allocate(static_cast<std::size_t>(count) * 4));
@@ -42,11 +36,11 @@ pawl::Result<DeviceMemory> UploadOne(const T& value) {
 pawl::Status BenchAdamW(const DeviceTimer& timer, BenchRecord& record, const std::string& name,
                         AdamWState state, std::int64_t count, bool copy) {
   const std::size_t state_bytes = static_cast<std::size_t>(count) * 4;
-  PAWL_ASSIGN(const DeviceMemory parameter, Zeros(state_bytes));
-  PAWL_ASSIGN(const DeviceMemory first, Zeros(state_bytes));
-  PAWL_ASSIGN(const DeviceMemory second, Zeros(state_bytes));
+  PAWL_ASSIGN(const DeviceMemory parameter, DeviceMemory::AllocateZeros(state_bytes));
+  PAWL_ASSIGN(const DeviceMemory first, DeviceMemory::AllocateZeros(state_bytes));
+  PAWL_ASSIGN(const DeviceMemory second, DeviceMemory::AllocateZeros(state_bytes));
   PAWL_ASSIGN(const DeviceMemory gradient, RandomFp32(count, 0.01F));
-  PAWL_ASSIGN(const DeviceMemory bf16_copy, Zeros(state_bytes));
+  PAWL_ASSIGN(const DeviceMemory bf16_copy, DeviceMemory::AllocateZeros(state_bytes));
   PAWL_ASSIGN(const DeviceMemory step, UploadOne(MakeAdamWStep(1e-4, 0.8, 0.95, 1e-10, 0.01, 9)));
   AdamWArgs args{state,
                  count,
@@ -70,11 +64,12 @@ pawl::Status BenchMuon(const DeviceTimer& timer, BenchRecord& record, const Cubl
   PAWL_ASSIGN(Muon muon, Muon::Create(handle, shape));
   PAWL_ASSIGN(const DeviceMemory scratch, DeviceMemory::Allocate(muon.scratch_bytes()));
   PAWL_ASSIGN(const DeviceMemory gradient, RandomFp32(count, 0.01F));
-  PAWL_ASSIGN(const DeviceMemory moment, Zeros(state_bytes));
-  PAWL_ASSIGN(const DeviceMemory second_moment,
-              Zeros(static_cast<std::size_t>(shape.count * shape.lines()) * 4));
-  PAWL_ASSIGN(const DeviceMemory parameter, Zeros(state_bytes));
-  PAWL_ASSIGN(const DeviceMemory copy, Zeros(state_bytes / 2));
+  PAWL_ASSIGN(const DeviceMemory moment, DeviceMemory::AllocateZeros(state_bytes));
+  PAWL_ASSIGN(
+      const DeviceMemory second_moment,
+      DeviceMemory::AllocateZeros(static_cast<std::size_t>(shape.count * shape.lines()) * 4));
+  PAWL_ASSIGN(const DeviceMemory parameter, DeviceMemory::AllocateZeros(state_bytes));
+  PAWL_ASSIGN(const DeviceMemory copy, DeviceMemory::AllocateZeros(state_bytes / 2));
   PAWL_ASSIGN(const DeviceMemory step, UploadOne(MuonStep{1e-4F, 0.95F, 0.95F, 0.1F}));
   PAWL_TRY(muon.Tune(scratch.data(), nullptr));
   const MuonArgs args{gradient.as<float>(),  moment.as<float>(), second_moment.as<float>(),

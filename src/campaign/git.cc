@@ -229,8 +229,9 @@ Result<std::string> Git(const Path& repository, std::vector<std::string> argumen
   return RunGitOrError(run);
 }
 
-Result<CommitId> ResolveCommit(const Path& repository, std::string_view revision) {
-  PAWL_ASSIGN(const GitFolders folders, FindGitFolders(repository));
+namespace {
+
+Result<CommitId> FindCommit(const GitFolders& folders, std::string_view revision) {
   if (const auto loose = ReadLooseRef(folders, revision)) return *loose;
   GitRun run;
   run.git_dir = folders.git_dir;
@@ -243,6 +244,13 @@ Result<CommitId> ResolveCommit(const Path& repository, std::string_view revision
   return MakeError(Code::kNotFound,
                    Format("`{}` names no commit of {}", PrintableLine(revision, 80),
                           (folders.top.empty() ? folders.git_dir : folders.top).string()));
+}
+
+}  // namespace
+
+Result<CommitId> ResolveCommit(const Path& repository, std::string_view revision) {
+  PAWL_ASSIGN(const GitFolders folders, FindGitFolders(repository));
+  return FindCommit(folders, revision);
 }
 
 Result<Worktree> OpenWorktree(const Path& root) {
@@ -262,7 +270,7 @@ Result<Worktree> OpenWorktree(const Path& root) {
 
   PAWL_ASSIGN(const std::string head, ReadGitFile(folders.git_dir / "HEAD"));
   if (head.starts_with(kHeadPrefix)) worktree.branch = head.substr(kHeadPrefix.size());
-  auto commit = ResolveCommit(folders.top, "HEAD");
+  auto commit = FindCommit(folders, "HEAD");
   if (commit.ok())
     worktree.head = std::move(commit).value();
   else if (commit.error().code != Code::kNotFound)

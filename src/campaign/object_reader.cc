@@ -26,7 +26,6 @@ Status ObjectReader::EnsureStarted() {
   if (git_) return OkStatus();
   GitRun run;
   run.git_dir = git_dir_;
-  run.env = env_;
   run.arguments = {"cat-file", "--batch-command", "--buffer"};
   PAWL_ASSIGN(os::Dialogue git, os::Dialogue::Start(GitCall(run)));
   git_.emplace(std::move(git));

@@ -24,9 +24,8 @@ struct ObjectInfo {
 
 class ObjectReader {
  public:
-  // Starts git with the first question. `env` replaces entries of git's environment (git_call.h).
-  explicit ObjectReader(Path git_dir, std::vector<std::string> env = {})
-      : git_dir_(std::move(git_dir)), env_(std::move(env)) {}
+  // Starts git with the first question.
+  explicit ObjectReader(Path git_dir) : git_dir_(std::move(git_dir)) {}
 
   // In the order of the names, each of which must be a full object name.
   Result<std::vector<ObjectInfo>> Look(const std::vector<std::string_view>& names);
@@ -46,7 +45,6 @@ class ObjectReader {
   Status EnsureStarted();
 
   Path git_dir_;
-  std::vector<std::string> env_;
   std::optional<os::Dialogue> git_;
 };
 

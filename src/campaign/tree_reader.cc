@@ -16,18 +16,6 @@ Error Malformed(std::string_view tree) {
   return MakeError(Code::kCorrupt, Format("tree {} is malformed", tree));
 }
 
-std::string Hex(std::string_view raw) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(raw.size() * 2);
-  for (const char c : raw) {
-    const auto byte = static_cast<unsigned char>(c);
-    hex += kDigits[byte >> 4];
-    hex += kDigits[byte & 15];
-  }
-  return hex;
-}
-
 // "40000" as it stands in a tree becomes "040000".
 bool ReadMode(std::string_view text, std::string& mode) {
   const bool octal = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
@@ -51,7 +39,7 @@ std::optional<std::vector<GitTreeEntry>> ParseTree(std::string_view bytes, std::
       return std::nullopt;
     entry.name = std::string(head.substr(blank + 1));
     if (entry.name.empty()) return std::nullopt;
-    entry.object = Hex(bytes.substr(end + 1, id_bytes));
+    entry.object = ToHex({reinterpret_cast<const std::uint8_t*>(bytes.data()) + end + 1, id_bytes});
     entries.push_back(std::move(entry));
     bytes.remove_prefix(end + 1 + id_bytes);
   }

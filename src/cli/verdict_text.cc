@@ -71,11 +71,10 @@ std::string VerdictReason(const judge::Verdict& verdict, const std::string& metr
   };
   const bool compared = verdict.best && verdict.candidate;
   if (compared && verdict.kind == VerdictKind::kKeep) return objective("");
-  const bool short_of_it =
-      verdict.kind == VerdictKind::kDiscardPerformance && verdict.performance &&
-      !verdict.performance->reasons.empty() &&
-      verdict.performance->reasons.front().starts_with("primary objective did not improve");
-  if (compared && short_of_it) return objective(": too little");
+  if (compared && verdict.kind == VerdictKind::kDiscardPerformance && verdict.performance) {
+    const Json* gate = verdict.performance->details.Find("objective");
+    if (gate != nullptr && !gate->BoolAt("pass", true)) return objective(": too little");
+  }
   return verdict.reasons.empty() ? std::string() : PrintableLine(verdict.reasons.front(), 300);
 }
 

@@ -44,8 +44,10 @@ TEST(VerdictText, OneLineReasonsNameTheNumbers) {
   const std::string little = "primary objective did not improve enough: cpu best=10, candidate=9.9";
   verdict.reasons = {little};
   verdict.performance.emplace().reasons = {little};
+  verdict.performance->details = JsonObject{{"objective", JsonObject{{"pass", false}}}};
   EXPECT_EQ(VerdictReason(verdict, "cpu"), "cpu 10 -> 9.9 (-1.0 %: too little)");
   verdict.performance->reasons = {"guardrail p95"};
+  verdict.performance->details = JsonObject{{"objective", JsonObject{{"pass", true}}}};
   verdict.reasons = {"guardrail p95"};
   EXPECT_EQ(VerdictReason(verdict, "cpu"), "guardrail p95");
 }

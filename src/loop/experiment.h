@@ -46,7 +46,6 @@ class ExperimentRun {
 
   campaign::CandidateFacts facts_;
   campaign::Vault::Difference diff_;
-  std::string diff_sha256_;
   std::int64_t id_ = 0;
   os::Path run_dir_;
   judge::Evidence evidence_;

@@ -17,11 +17,7 @@ namespace pawl::os {
 
 Result<Dialogue> Dialogue::Start(const ToolCall& call) {
   PAWL_CHECK(!call.argv.empty());
-  const Path program = FindProgram(call.argv[0]);
-  if (program.empty()) {
-    return MakeError(Code::kNotFound, Format("program '{}' was not found", call.argv[0]),
-                     "install it, or put its folder on PATH");
-  }
+  PAWL_ASSIGN(const Path program, FindTool(call.argv[0]));
   // A socket, since writing to one whose other end is gone can be told not to raise SIGPIPE.
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {

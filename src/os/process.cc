@@ -107,13 +107,16 @@ std::string LastWords(const ToolResult& result) {
 
 }  // namespace
 
+Result<Path> FindTool(std::string_view name) {
+  Path program = FindProgram(name);
+  if (!program.empty()) return program;
+  return MakeError(Code::kNotFound, Format("program '{}' was not found", name),
+                   "install it, or put its folder on PATH");
+}
+
 Result<ToolResult> RunTool(const ToolCall& call) {
   PAWL_CHECK(!call.argv.empty());
-  const Path program = FindProgram(call.argv[0]);
-  if (program.empty()) {
-    return MakeError(Code::kNotFound, Format("program '{}' was not found", call.argv[0]),
-                     "install it, or put its folder on PATH");
-  }
+  PAWL_ASSIGN(const Path program, FindTool(call.argv[0]));
   PAWL_ASSIGN(Fd input, InputFor(call.input));
   PAWL_ASSIGN(Pipe out, MakePipe());
   PAWL_ASSIGN(Pipe err, MakePipe());

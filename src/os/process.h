@@ -29,6 +29,9 @@ struct ToolResult {
   std::string err;
 };
 
+// A program on PATH; kNotFound with a hint when it is not there.
+Result<Path> FindTool(std::string_view name);
+
 // Starts the tool, feeds and drains it, waits. An Error only when it could not be started, ran out
 // of time or wrote too much; a non-zero exit code is a result.
 Result<ToolResult> RunTool(const ToolCall& call);

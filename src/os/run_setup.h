@@ -14,7 +14,7 @@ namespace pawl::os {
 struct RunSetup {
   SandboxSpec spec;
   std::optional<RunUser> user;  // as root only
-  // Home and tmp below L3. The lock tells a later Pawl whether they are still in use.
+  // Home and tmp below L3.
   std::optional<ScratchFolder> folders;
   Path program;
   std::vector<std::string> argv;  // of bubblewrap or of the shim itself

@@ -41,35 +41,6 @@ TEST_P(Killed, NothingAcknowledgedIsLostAndTheCampaignGoesOn) {
               Format("{} experiments named interrupted", interrupted));
 }
 
-// Killed before bubblewrap's outer half lets the inner one go on, which then waits for good: the
-// one moment at which a sandbox does not die with its Pawl.
-TEST(HalfStarted, IsEndedByTheNextStart) {
-  if (const std::string missing = Injector::Missing(); !missing.empty()) GTEST_SKIP() << missing;
-  Campaign& campaign = SharedCampaign();
-  if (!campaign.ok()) GTEST_SKIP() << "this machine does not offer isolation level L3";
-  std::vector<Point> points = campaign.Points(Step::kKeep);
-  std::erase_if(points, [](const Point& point) {
-    return point.who != "bwrap" || !point.call.starts_with("write");
-  });
-  ASSERT_GE(points.size(), 2U);
-  points.resize(2);  // of a trial run and of the first stage
-  int outlived = 0;
-  // Whether the rest of bubblewrap sees its parent's end in time is a race that the kernel decides.
-  constexpr std::size_t kMostTrials = 12;
-  for (std::size_t trial = 0; trial < kMostTrials && (trial < 2 || outlived == 0); ++trial) {
-    const Point& point = points[trial % points.size()];
-    SCOPED_TRACE(point.Text());
-    campaign.SetBack(Step::kKeep);
-    const Outcome faulted = campaign.Call(Step::kKeep, campaign.injector().Killing(point));
-    const Injector::Report report = campaign.injector().Last();
-    EXPECT_EQ(report.fired, 1);
-    outlived += report.outlived ? 1 : 0;
-    EXPECT_TRUE(Survives(campaign, Step::kKeep, faulted, false)) << faulted.Text();
-    EXPECT_FALSE(test::Lives(campaign.project().root().string())) << "a sandbox was left";
-  }
-  EXPECT_GT(outlived, 0) << "there was nothing to end";
-}
-
 INSTANTIATE_TEST_SUITE_P(Steps, Killed, testing::ValuesIn(kSteps), SweptStep);
 
 }  // namespace
